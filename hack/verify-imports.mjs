@@ -27,11 +27,11 @@ const MAY_IMPORT = {
   storage: PARTS,
   ...Object.fromEntries(BACKENDS.map((area) => [area, [...PARTS, 'storage']])),
   client: [...PARTS, 'protocol/event-stream', 'runtime/backoff', 'runtime/web', 'automation'],
-  master: [...PARTS, 'automation', 'storage'],
+  master: [...PARTS, 'protocol/event-stream', 'automation', 'storage'],
   worker: [...PARTS, 'protocol/event-stream', 'automation'],
   'worker-test': PARTS,
   'operator/kube': ['runtime'],
-  operator: [...PARTS, 'client', 'operator/kube'],
+  operator: [...PARTS, 'protocol/event-stream', 'client', 'operator/kube'],
   dashboard: ['protocol', 'protocol/event-stream', 'runtime/backoff'],
   cmd: [
     ...PARTS,

@@ -6,6 +6,7 @@
  */
 import {
   ADDED_CALLS,
+  ADDED_FORMATS,
   ADDED_TASK_FIELDS,
   FEATURES,
   FleetError,
@@ -16,7 +17,7 @@ import {
 
 /** Heartbeats are written every 5 s, so a master that has stopped is noticed after that time. */
 const RETRY_AFTER_SECONDS = 5
-const ADDITIONS: readonly Addition[] = [...ADDED_TASK_FIELDS, ...ADDED_CALLS]
+const ADDITIONS: readonly Addition[] = [...ADDED_TASK_FIELDS, ...ADDED_CALLS, ...ADDED_FORMATS]
 
 /** What a master records about itself. */
 export interface MasterRelease {
@@ -24,7 +25,7 @@ export interface MasterRelease {
   /** The layout of the store that it writes. */
   readonly layout: number
   readonly features: readonly string[]
-  /** The added fields and calls that it accepts. */
+  /** The added fields and calls that it accepts, and the added formats that it reads. */
   readonly additions: readonly string[]
 }
 
@@ -84,6 +85,11 @@ export class MasterReleases {
   require(call: (typeof ADDED_CALLS)[number]): void {
     const fault = this.#missing(call)
     if (fault !== null) throw fault
+  }
+
+  /** Whether every live master reads the format. */
+  canRead(format: (typeof ADDED_FORMATS)[number]): boolean {
+    return this.#behind === null || this.#behind.every((release) => hasAddition(release, format))
   }
 
   #missing(name: Addition): FleetError | null {

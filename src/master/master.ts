@@ -245,7 +245,10 @@ function createFleetParts(
     makeCapacity: () => streams.makeCapacity(),
     onCancelled: (type, leases) => releases.features.has('cancel') && registry.cancelled(type, leases),
   })
-  const registry = createRegistry(deps, { onDrain: (ref) => queue.dismissWaiters(ref) })
+  const registry = createRegistry(deps, {
+    onDrain: (ref) => queue.dismissWaiters(ref),
+    mayBatch: () => releases.canRead('batches'),
+  })
   const { announce } = registry
   const control = createControl({
     ...deps,

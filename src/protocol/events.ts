@@ -7,6 +7,11 @@
  *   id: <opaque>      where to resume: `Last-Event-ID`
  *   event: <name>
  *   data: {"type":…,"worker_id":…,"ts":…, …}
+ *
+ * With `?batched=true`, changes of one name and type that were recorded together arrive as one event (D135):
+ *
+ *   event: workers.state
+ *   data: {"type":…,"items":[{"type":…,"worker_id":…,"ts":…, …}, …]}
  */
 import { Type, type Static } from 'typebox'
 import { ReportedState, WORKER_STATES } from './frames.ts'

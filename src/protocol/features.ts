@@ -41,8 +41,14 @@ export const ADDED_TASK_FIELDS = [
 ] as const
 /** The calls that are accepted only while every live master knows them. */
 export const ADDED_CALLS = ['cancel', 'pause'] as const
-/** The name of an added field or call. */
-export type Addition = (typeof ADDED_TASK_FIELDS)[number] | (typeof ADDED_CALLS)[number]
+/**
+ * What masters write for each other only while every live master reads it. `batches`: several events in one entry of
+ * the log, and several signals in one message (D135).
+ */
+export const ADDED_FORMATS = ['batches'] as const
+/** The name of an added field, call or format. */
+export type Addition =
+  (typeof ADDED_TASK_FIELDS)[number] | (typeof ADDED_CALLS)[number] | (typeof ADDED_FORMATS)[number]
 
 /** The headers of the upgrade and of its response, in lower case. */
 export const FEATURE_HEADERS = {

@@ -135,6 +135,9 @@ export type ConfigBody = Static<typeof ConfigBody>
 /** The body of PUT claim (D51). */
 export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>
+/** The query of the event stream. `batched`: changes that were recorded together arrive as one event (D135). */
+export const EventsQuery = Strict({ batched: Type.Optional(Type.Boolean()) })
+
 /** The query of PUT and DELETE claim. `force`: also replace or delete the claim of another manager (D66). */
 export const ClaimQuery = Strict({ force: Type.Optional(Type.Boolean()) })
 /** The query of the statistics of a worker. `since` is in unix seconds. */

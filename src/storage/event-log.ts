@@ -8,12 +8,13 @@
  */
 import { EVENT_LOG_BYTES, EVENT_LOG_LENGTH } from '../protocol/index.ts'
 import type { EventLog, EventReadResult, LoggedEvent, NewEvent } from './backend.ts'
+import { itemsOf, pointOf, restOf, type EventPoint } from './event-batches.ts'
 
 export class LocalEventLog implements EventLog {
   readonly #gate: () => void
   readonly #length: number
   readonly #listeners = new Set<(events: readonly LoggedEvent[]) => void>()
-  /** Event number n stands at n modulo the length. */
+  /** Entry number n stands at n modulo the length. */
   #ring: (LoggedEvent | undefined)[] = []
   #bytes = 0
   #run = ''
@@ -46,10 +47,11 @@ export class LocalEventLog implements EventLog {
 
   async read(after: string, limit: number): Promise<EventReadResult> {
     this.#gate()
-    const from = this.#numberOf(after)
-    if (from === null || from < this.#first - 1) return { kind: 'reset' }
-    const events: LoggedEvent[] = []
-    for (let n = from + 1; n <= this.#last && events.length < limit; n += 1) {
+    const point = after === '' ? { run: this.#run, number: 0, item: 0 } : pointOf(after)
+    const begun = point === null ? null : this.#eventsAt(point)
+    if (point === null || begun === null) return { kind: 'reset' }
+    const events = [...begun]
+    for (let n = point.number + 1; n <= this.#last && events.length < limit; n += 1) {
       const event = this.#ring[n % this.#length]
       if (event !== undefined) events.push(event)
     }
@@ -67,8 +69,9 @@ export class LocalEventLog implements EventLog {
     return `${this.#run}-${this.#last}`
   }
 
-  #keep({ name, scope, data }: NewEvent): LoggedEvent {
-    const logged = { id: `${this.#run}-${this.#last + 1}`, name, scope, data }
+  #keep({ name, scope, data, more }: NewEvent): LoggedEvent {
+    const id = `${this.#run}-${this.#last + 1}`
+    const logged = { id, name, scope, data, ...(more !== undefined && { more }) }
     this.#bytes += bytesOf(logged)
     while (this.#first <= this.#last && (this.#last - this.#first + 2 > this.#length || this.#bytes > EVENT_LOG_BYTES))
       this.#dropOldest()
@@ -85,14 +88,15 @@ export class LocalEventLog implements EventLog {
     this.#first += 1
   }
 
-  /** null: not a point of this life. The empty text is the point before the first event. */
-  #numberOf(id: string): number | null {
-    if (id === '') return 0
-    const prefix = `${this.#run}-`
-    const digits = id.slice(prefix.length)
-    const n = id.startsWith(prefix) && /^\d{1,15}$/.test(digits) ? Number(digits) : Infinity
-    return n <= this.#last ? n : null
+  /** @returns the rest of the entry that the point is within, if any; null if the log does not have the point. */
+  #eventsAt({ run, number, item }: EventPoint): readonly LoggedEvent[] | null {
+    if (run !== this.#run || number > this.#last || number < this.#first - 1) return null
+    if (item === 0) return []
+    const entry = number < this.#first ? undefined : this.#ring[number % this.#length]
+    const rest = entry === undefined ? null : restOf(entry, item)
+    return rest === null ? null : [rest]
   }
 }
 
-const bytesOf = ({ name, scope, data }: NewEvent): number => name.length + scope.length + Buffer.byteLength(data)
+const bytesOf = (event: NewEvent): number =>
+  itemsOf(event).reduce((sum, data) => sum + Buffer.byteLength(data), event.name.length + event.scope.length)

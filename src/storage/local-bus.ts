@@ -24,10 +24,10 @@ export class LocalBus implements Bus {
     return () => undefined
   }
 
-  async signal(_masterId: string, signal: MasterSignal): Promise<void> {
+  async signal(_masterId: string, ...signals: readonly MasterSignal[]): Promise<void> {
     this.#gate()
     await Promise.resolve()
-    for (const listener of this.#listeners) listener(signal)
+    for (const signal of signals) for (const listener of this.#listeners) listener(signal)
   }
 
   onSignal(on: (signal: MasterSignal) => void): () => void {

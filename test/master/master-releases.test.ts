@@ -20,6 +20,23 @@ describe('the releases of the live masters', () => {
     ])
   })
 
+  it('may write batches only while every live master reads them (D135)', () => {
+    const releases = own()
+    expect(releases.canRead('batches')).toBe(true)
+    const { additions } = JSON.parse(releases.text) as { additions: string[] }
+    const others = additions.filter((name) => name !== 'batches')
+    for (const older of [recorded('0.2.0', FEATURES, others), null]) {
+      releases.update([releases.text, older])
+      expect(releases.canRead('batches')).toBe(false)
+      releases.update([releases.text])
+      expect(releases.canRead('batches')).toBe(true)
+    }
+    releases.update([releases.text, recorded('0.2.0', FEATURES, others)])
+    expect(releases.faultOf({ labels: { a: 'b' } })).toBeNull() // An older master of the previous release knows them.
+    releases.update([releases.text, recorded('0.1.0', [], ['batches'])])
+    expect(releases.canRead('batches')).toBe(true)
+  })
+
   it('offer only what concerns the socket beside a master that records nothing, or something unreadable', () => {
     const releases = own()
     for (const text of [null, '{', '{"version":1}', 'null']) {

@@ -196,10 +196,13 @@ export class StoreServer {
     return result
   }
 
-  /** Sends `signal` to the master of that id. */
-  signal(masterId: string, signal: MasterSignal): void {
+  /** Sends signals to the master of that id, in one message. */
+  signal(masterId: string, signals: readonly MasterSignal[]): void {
     for (const client of this.clients)
-      if (client.masterId === masterId) client.deliverUnreliably((to) => to.bus.tell(signal))
+      if (client.masterId === masterId)
+        client.deliverUnreliably((to) => {
+          for (const signal of signals) to.bus.tell(signal)
+        })
   }
 
   publish(topic: string, data: string): void {
@@ -299,8 +302,8 @@ class ClientBus implements Bus {
     return () => void listeners.delete(on)
   }
 
-  async signal(masterId: string, signal: MasterSignal): Promise<void> {
-    await this.#client.ask(async (server) => server.signal(masterId, signal))
+  async signal(masterId: string, ...signals: readonly MasterSignal[]): Promise<void> {
+    await this.#client.ask(async (server) => server.signal(masterId, signals))
   }
 
   onSignal(on: (signal: MasterSignal) => void): () => void {

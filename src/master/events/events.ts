@@ -5,7 +5,7 @@
  * surviving master publishes the workers of masters that stopped.
  */
 import { Gauge } from 'prom-client'
-import { API_PREFIX, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
+import { API_PREFIX, EventsQuery, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
 import { covers, type Principal } from '../auth/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
@@ -59,10 +59,11 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
     access: 'scoped',
     needs: 'read',
     long: true,
+    query: EventsQuery,
     summary: 'Changes of workers, their configs and queue counts, as server-sent events.',
     media: 'text/event-stream',
     reads: { 'last-event-id': 'Resumes after this event; if that is not possible, the stream starts with a `reset`.' },
-    handle: ({ principal, header }) => {
+    handle: ({ principal, header, query }) => {
       const noPlace = places.check(principal)
       if (noPlace !== null) {
         const problem =
@@ -75,7 +76,9 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
       const pipe: StreamBody['pipe'] = async (write, signal, drained) => {
         places.take(principal)
         try {
-          await new Reader(feed, timers, viewOf(principal), { write, signal, drained }).run(lastEventId)
+          await new Reader(feed, timers, viewOf(principal, query.batched === true), { write, signal, drained }).run(
+            lastEventId,
+          )
         } catch (error) {
           if (!isStoreError(error)) throw error
           logThrottle.run('log', (suppressed) =>
@@ -101,8 +104,10 @@ function isStoreError(error: unknown): boolean {
   return error instanceof FleetError && error.code.startsWith('STORAGE_')
 }
 
-function viewOf(principal: Principal): View {
-  return { key: viewKeyOf(principal), sees: (scope) => covers(principal, scope) }
+/** No name of a type contains a line break, so no two views share a key. */
+function viewOf(principal: Principal, isBatched: boolean): View {
+  const key = viewKeyOf(principal)
+  return { key: isBatched ? `${key}\nbatched` : key, sees: (scope) => covers(principal, scope), isBatched }
 }
 
 /** @returns the same key for all principals that see the same events. */

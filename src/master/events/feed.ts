@@ -9,14 +9,17 @@
  * On the wire an id is `<start of the epoch>.<id in the log>`. Another epoch means that the store lost changes: its ids
  * cannot be resumed, and every client receives `reset` (D15, D46).
  *
+ * An entry of the log with several events is sent as single events, or as one event to readers that ask for it (D135).
+ *
  * Wake-ups are at least 50 ms apart, 200 ms with a thousand readers, so a storm of events makes chunks larger instead
  * of more numerous. A chunk ends where the ring ended at a wake-up. So readers that are behind by different amounts
  * still send the same chunks.
  */
 import { Buffer } from 'node:buffer'
+import { batchNameOf } from '../../protocol/event-stream/index.ts'
 import { toSeconds } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
-import type { LoggedEvent } from '../../storage/index.ts'
+import { eventsIn, itemsOf, type LoggedEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { Ring, type RingEvent } from './ring.ts'
 
@@ -37,10 +40,12 @@ const MAX_CHUNKS_BYTES = 16 * 1_048_576
 const MAX_CHUNKS = 10_000
 const NOTHING = Buffer.alloc(0)
 
-/** Whether events of a scope are shown. Readers with the same `key` see the same events. */
+/** Whether events of a scope are shown, and how. Readers with the same `key` receive the same text. */
 export interface View {
   readonly key: string
   readonly sees: (scope: string) => boolean
+  /** Whether events that were recorded together are sent as one. */
+  readonly isBatched: boolean
 }
 /** Bytes for the wire, and the position after them. */
 export interface Chunk {
@@ -113,14 +118,14 @@ export class Feed {
   }
 
   /** The chunk that a reader at this position sends next; null if the ring no longer has the position. */
-  chunk(position: number, { key, sees }: View): Chunk | null {
-    const name = `${position} ${key}`
+  chunk(position: number, view: View): Chunk | null {
+    const name = `${position} ${view.key}`
     if (position < this.#ring.first) return null
     const known = this.#chunks.get(name)
     if (known !== undefined) return known
     const end = this.#ends.find((each) => each > position)
     if (end === undefined) return { bytes: NOTHING, next: position }
-    const { text, taken } = chunkOf(this.#ring.between(position, end), sees)
+    const { text, taken } = chunkOf(this.#ring.between(position, end), view)
     const made = { bytes: bytesOf(text), next: position + taken }
     this.#keep(name, made)
     return made
@@ -132,7 +137,7 @@ export class Feed {
    * @returns the page; `reset` if the log cannot be resumed at that id.
    * @throws {FleetError} if the store is unavailable.
    */
-  async read(after: string, { sees }: View): Promise<FeedPage> {
+  async read(after: string, view: View): Promise<FeedPage> {
     const prefix = this.#wireId('')
     if (!after.startsWith(prefix)) return { kind: 'reset' }
     const read = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
@@ -141,7 +146,7 @@ export class Feed {
     let rest: readonly RingEvent[] = read.events.map((event) => this.#entryOf(event))
     const last = rest.at(-1)?.id ?? null
     while (rest.length > 0) {
-      const { text, taken } = chunkOf(rest, sees)
+      const { text, taken } = chunkOf(rest, view)
       texts.push(text)
       rest = rest.slice(taken)
     }
@@ -180,16 +185,26 @@ export class Feed {
   }
 
   /** An event `reset` in the log has no data: its master missed events that it cannot read. */
-  #entryOf({ id, name, scope, data }: LoggedEvent): RingEvent {
-    const wireId = this.#wireId(id)
-    return { id: wireId, scope, text: name === 'reset' ? this.resetText() : wireText(wireId, name, data) }
+  #entryOf(event: LoggedEvent): RingEvent {
+    const { name, scope } = event
+    const id = this.#wireId(event.id)
+    if (name === 'reset') return this.#resetEntry(id, scope)
+    const text = eventsIn(event)
+      .map((each) => wireText(this.#wireId(each.id), name, each.data))
+      .join('')
+    return { id, scope, text, batchedText: event.more === undefined ? text : batchedText(id, event) }
+  }
+
+  #resetEntry(id: string, scope: string): RingEvent {
+    const text = this.resetText()
+    return { id, scope, text, batchedText: text }
   }
 
   #checkEpoch(): void {
     const { current } = this.#deps.epoch
     if (current === this.#epoch) return
     this.#epoch = current
-    this.#push({ id: this.newestId, scope: '*', text: this.resetText() })
+    this.#push(this.#resetEntry(this.newestId, '*'))
   }
 
   #push(entry: RingEvent): void {
@@ -218,11 +233,12 @@ export class Feed {
 /** Joins the visible events up to the size of a chunk. @returns the text, and how many entries it covers. */
 function chunkOf(
   entries: readonly RingEvent[],
-  sees: (scope: string) => boolean,
+  { sees, isBatched }: View,
 ): { readonly text: string; readonly taken: number } {
   let text = ''
   let taken = 0
-  for (const { scope, text: own } of entries) {
+  for (const { scope, ...texts } of entries) {
+    const own = isBatched ? texts.batchedText : texts.text
     const isSeen = scope === '*' || sees(scope)
     if (isSeen && text !== '' && text.length + own.length > CHUNK_CHARS) break
     if (isSeen) text += own
@@ -239,6 +255,12 @@ function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   bytes.write(text)
   return bytes
+}
+
+/** Formats the events of an entry as one event. Their data is JSON, and is copied as it is. */
+function batchedText(wireId: string, event: LoggedEvent): string {
+  const data = `{"type":${JSON.stringify(event.scope)},"items":[${itemsOf(event).join(',')}]}`
+  return wireText(wireId, batchNameOf(event.name), data)
 }
 
 /** Formats a server-sent event. `data` is JSON and therefore contains no line break. */

@@ -5,14 +5,19 @@
  */
 import { MAX_EVENTS_BEHIND } from '../../protocol/index.ts'
 
-/** One event may take 256 KiB for the names of changed fields alone. */
+/** One entry may take 256 KiB for the names of changed fields alone. */
 const MAX_CHARS = 8 * 1_048_576
 
-/** One event on the wire. `scope` is the automation type it belongs to, or '*' if every client may see it. */
+/**
+ * One entry of the log on the wire. `scope` is the automation type it belongs to, or '*' if every client may see it.
+ */
 export interface RingEvent {
   readonly id: string
   readonly scope: string
+  /** Each event of the entry by itself. */
   readonly text: string
+  /** All events of the entry as one; equal to `text` for a single event. */
+  readonly batchedText: string
 }
 
 export class Ring {
@@ -37,7 +42,7 @@ export class Ring {
   push(entry: RingEvent): void {
     this.#entries.push(entry)
     this.#positions.set(entry.id, this.end)
-    this.#chars += entry.text.length
+    this.#chars += charsOf(entry)
     while (this.#entries.length > MAX_EVENTS_BEHIND || (this.#chars > MAX_CHARS && this.#entries.length > 1))
       this.#drop()
   }
@@ -64,6 +69,9 @@ export class Ring {
     if (this.#positions.get(this.#before) === this.#first) this.#positions.delete(this.#before)
     this.#first += 1
     this.#before = dropped.id
-    this.#chars -= dropped.text.length
+    this.#chars -= charsOf(dropped)
   }
 }
+
+const charsOf = ({ text, batchedText }: RingEvent): number =>
+  text === batchedText ? text.length : text.length + batchedText.length

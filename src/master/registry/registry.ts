@@ -9,7 +9,7 @@
  */
 import type { MasterDeps, Part } from '../deps.ts'
 import { regressionsIn } from '../regressions.ts'
-import { createAnnounce, type Announce } from './events.ts'
+import { EventPublisher, type Announce } from './events.ts'
 import { registryRoutes } from './routes.ts'
 import type { CancelledLease } from '../../storage/index.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
@@ -26,9 +26,15 @@ export interface Registry {
   readonly announce: Announce
 }
 
-export function createRegistry(deps: MasterDeps, { onDrain }: Pick<RegistryRouteDeps, 'onDrain'>): Part & Registry {
-  const signals = new Signals(deps)
-  const announce = createAnnounce(deps)
+interface RegistryOptions extends Pick<RegistryRouteDeps, 'onDrain'> {
+  /** Whether every live master reads several events in one entry, and several signals in one message (D135). */
+  readonly mayBatch: () => boolean
+}
+
+export function createRegistry(deps: MasterDeps, { onDrain, mayBatch }: RegistryOptions): Part & Registry {
+  const signals = new Signals(deps, mayBatch)
+  const events = new EventPublisher(deps, mayBatch)
+  const { announce } = events
   const regressions = regressionsIn(deps.metrics)
   let stopListening = (): void => {}
   return {
@@ -40,7 +46,10 @@ export function createRegistry(deps: MasterDeps, { onDrain }: Pick<RegistryRoute
         if (signals.isLocal(signal.conn)) signals.deliver(signal)
       })
     },
-    stop: () => stopListening(),
+    stop: () => {
+      stopListening()
+      events.flush()
+    },
     signal: (signal) => signals.send(signal),
     cancelled: (type, leases) => void signals.cancelled(type, leases),
     onSignal: (listener) => signals.on(listener),

@@ -2,7 +2,7 @@
  * @module master/registry/signals
  * Sends signals to the socket of a worker. `conn` names the master that has the socket, so a signal goes either to the
  * listeners of this master or over the bus to the inbox of the other one. A lost signal is repeated after the worker's
- * next frame (G6).
+ * next frame (G6). Signals that are sent to one master in the same turn share a message (D135).
  */
 import type { CancelledLease, MasterSignal, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
@@ -11,23 +11,46 @@ import type { MasterDeps } from '../deps.ts'
 export type SocketSignal = Exclude<MasterSignal, { kind: 'wake' | 'finished' }>
 export type SignalListener = (signal: SocketSignal) => void
 
+const MAX_SIGNALS_PER_MESSAGE = 500
+
 export class Signals {
   readonly #deps: MasterDeps
+  readonly #mayBatch: () => boolean
+  /** By master, the signals of this turn. */
+  readonly #waiting = new Map<string, SocketSignal[]>()
   readonly #listeners = new Set<SignalListener>()
 
-  constructor(deps: MasterDeps) {
+  /** @param mayBatch Whether every live master reads messages with several signals. */
+  constructor(deps: MasterDeps, mayBatch: () => boolean) {
     this.#deps = deps
+    this.#mayBatch = mayBatch
   }
 
   /** Sends the signal to the master that has the socket. */
   send(signal: SocketSignal): void {
     if (this.isLocal(signal.conn)) return this.deliver(signal)
-    this.#deps.backend.bus.signal(ownerOf(signal.conn), signal).catch((error: unknown) => {
-      this.#deps.log.warn('failed to signal another master; the worker receives the change with its next frame', {
-        error,
-        kind: signal.kind,
+    const masterId = ownerOf(signal.conn)
+    const waiting = this.#waiting.get(masterId)
+    if (waiting !== undefined) return void waiting.push(signal)
+    this.#waiting.set(masterId, [signal])
+    queueMicrotask(() => this.#flush(masterId))
+  }
+
+  #flush(masterId: string): void {
+    const { backend, log } = this.#deps
+    const signals = this.#waiting.get(masterId) ?? []
+    this.#waiting.delete(masterId)
+    const size = this.#mayBatch() ? MAX_SIGNALS_PER_MESSAGE : 1
+    for (let at = 0; at < signals.length; at += size) {
+      const message = signals.slice(at, at + size)
+      backend.bus.signal(masterId, ...message).catch((error: unknown) => {
+        log.warn('failed to signal another master; the workers receive the changes with their next frames', {
+          error,
+          kinds: [...new Set(message.map(({ kind }) => kind))].join(' '),
+          signals: message.length,
+        })
       })
-    })
+    }
   }
 
   /**

@@ -39,13 +39,14 @@ export interface Bus {
    */
   subscribe(topic: string, on: (data: JsonText) => void): Promise<() => void>
   /**
-   * Sends a signal to one master. A backend for a single master calls its own listeners, whatever the id.
+   * Sends signals to one master, in one message. A backend for a single master calls its own listeners, whatever the
+   * id.
    *
-   * @param masterId The master that receives it; the signal is lost if that master does not run.
-   * @param signal What changed.
+   * @param masterId The master that receives them; they are lost if that master does not run.
+   * @param signals What changed. More than one only while every live master reads such messages (D135).
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: a repeated signal does no harm.
    */
-  signal(masterId: string, signal: MasterSignal): Promise<void>
+  signal(masterId: string, ...signals: readonly MasterSignal[]): Promise<void>
   /**
    * Calls `on` for every signal to this master.
    *

@@ -4,19 +4,26 @@
  */
 import type { JsonText } from '../../protocol/index.ts'
 
-/** One change. */
+/** One change, or several of the same name and scope that were recorded together (D135). */
 export interface NewEvent {
   /** For example `worker.state`. */
   readonly name: string
   /** The automation type that the event belongs to. */
   readonly scope: string
   readonly data: JsonText
+  /** The data of the further changes, at most 499, in order. Omitted if there are none. */
+  readonly more?: readonly JsonText[]
 }
 
-/** One logged change. */
+/** One entry of the log. */
 export interface LoggedEvent extends NewEvent {
-  /** Unique; opaque to clients, which send it back as `Last-Event-ID`. */
+  /**
+   * Unique; opaque to clients, which send it back as `Last-Event-ID`. It is the id of the last change in the entry; the
+   * k-th change before it has the id `<id>.<k>`, from 1.
+   */
   readonly id: string
+  /** How many changes of the entry were left out because the reader has them. Omitted for none. */
+  readonly skipped?: number
 }
 
 /**
@@ -26,10 +33,10 @@ export interface LoggedEvent extends NewEvent {
 export type EventReadResult =
   { readonly kind: 'events'; readonly events: readonly LoggedEvent[] } | { readonly kind: 'reset' }
 
-/** The log keeps the newest 10,000 events and at most 16 MiB, the newest one in any case (D84). */
+/** The log keeps the newest 10,000 entries and at most 16 MiB, the newest one in any case (D84). */
 export interface EventLog {
   /**
-   * Appends events in order.
+   * Appends entries in order.
    *
    * @param events An empty list does nothing.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may append the events twice.
@@ -38,8 +45,8 @@ export interface EventLog {
   /**
    * Reads events behind a point of the log, oldest first.
    *
-   * @param after The id of an event; `''` is the point before the first event.
-   * @param limit At most this many events, 1 or more.
+   * @param after The id of an event, also of one within an entry; `''` is the point before the first event.
+   * @param limit At most this many entries, 1 or more.
    * @returns `events` is empty if there is nothing newer.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    * @see D31

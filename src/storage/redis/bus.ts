@@ -135,8 +135,8 @@ export class RedisBus implements Bus {
     }
   }
 
-  async signal(masterId: string, signal: MasterSignal): Promise<void> {
-    await this.#publish([`s:${masterId}`, JSON.stringify(signal)])
+  async signal(masterId: string, ...signals: readonly MasterSignal[]): Promise<void> {
+    await this.#publish([`s:${masterId}`, JSON.stringify(signals.length === 1 ? signals[0] : signals)])
   }
 
   onSignal(on: (signal: MasterSignal) => void): () => void {
@@ -308,9 +308,10 @@ export class RedisBus implements Bus {
   }
 
   #signalled(text: string): void {
-    const signal = signalOf(text)
-    if (signal === null) this.#deps.log?.warn('ignored an invalid message from another master')
-    else this.#tell(signal)
+    for (const signal of signalsOf(text)) {
+      if (signal === null) this.#deps.log?.warn('ignored an invalid message from another master')
+      else this.#tell(signal)
+    }
   }
 
   #tell(signal: MasterSignal): void {
@@ -327,23 +328,27 @@ export class RedisBus implements Bus {
   }
 }
 
-/** Anybody with rights on the store can publish; what is not a signal is null. */
-function signalOf(text: string): MasterSignal | null {
+/** A message has one signal, or a list of them. What is not a signal is null: any client of the store can publish. */
+function signalsOf(text: string): readonly (MasterSignal | null)[] {
   try {
-    const { kind, ref, conn, gen, leases, type } = JSON.parse(text) as Record<string, unknown>
-    if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null
-    const { type: refType, id } = (ref ?? {}) as Record<string, unknown>
-    if (typeof refType !== 'string' || typeof id !== 'string' || typeof conn !== 'string') return null
-    if (kind === 'config_changed')
-      return typeof gen === 'number' ? { kind, ref: { type: refType, id }, conn, gen } : null
-    if (kind === 'cancelled') {
-      const ended = leasesOf(leases)
-      return ended === null ? null : { kind, ref: { type: refType, id }, conn, leases: ended }
-    }
-    return kind === 'drain' || kind === 'replaced' ? { kind, ref: { type: refType, id }, conn } : null
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value.map(signalOf) : [signalOf(value)]
   } catch {
-    return null // Not JSON, or null.
+    return [null] // Not JSON.
   }
+}
+
+function signalOf(value: unknown): MasterSignal | null {
+  const { kind, ref, conn, gen, leases, type } = Object(value) as Record<string, unknown>
+  if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null
+  const { type: refType, id } = Object(ref) as Record<string, unknown>
+  if (typeof refType !== 'string' || typeof id !== 'string' || typeof conn !== 'string') return null
+  if (kind === 'config_changed') return typeof gen === 'number' ? { kind, ref: { type: refType, id }, conn, gen } : null
+  if (kind === 'cancelled') {
+    const ended = leasesOf(leases)
+    return ended === null ? null : { kind, ref: { type: refType, id }, conn, leases: ended }
+  }
+  return kind === 'drain' || kind === 'replaced' ? { kind, ref: { type: refType, id }, conn } : null
 }
 
 function leasesOf(value: unknown): readonly LeaseRef[] | null {

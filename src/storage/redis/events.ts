@@ -6,6 +6,9 @@
  *   h    HASH  last: number of the newest · run: first part of every id · life: the life of the store that run began in
  *              bytes: size of the entries up to number `counted`, which an older release does not write
  *
+ * An entry is `[name, scope, data]`, with several events `["reset", scope, "{}", name, [data, …]]` (D135). A release
+ * that does not know the second form reads it as `reset`, so its clients list the current state again and miss nothing.
+ *
  * Ids are `<run>-<number>`. A store that was restarted may have lost numbers it had given out, so the first append
  * after that begins a new run with an empty log: a read from an id before it returns `reset`, and is never taken for
  * another event's.
@@ -15,7 +18,8 @@
  * the log, and when that is gone too, listeners get an event `reset` in its place.
  */
 import type { Log } from '../../runtime/index.ts'
-import type { EventLog, EventReadResult, LoggedEvent, NewEvent } from '../index.ts'
+import { itemsOf, pointOf, restOf, type EventLog, type EventReadResult, type LoggedEvent } from '../index.ts'
+import type { NewEvent } from '../index.ts'
 import type { Caller, Reply } from './caller.ts'
 import { eventsKey } from './keys.ts'
 import { script } from './script.ts'
@@ -63,7 +67,7 @@ export class RedisEventLog implements EventLog {
   async append(events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return
     const { caller, draw } = this.#deps
-    const entries = events.map(({ name, scope, data }) => JSON.stringify([name, scope, data]))
+    const entries = events.map(entryText)
     const [run, first] = (await caller.run(APPEND, KEYS, [
       caller.channel(EVENTS_CHANNEL),
       caller.runId(),
@@ -74,10 +78,16 @@ export class RedisEventLog implements EventLog {
   }
 
   async read(after: string, limit: number): Promise<EventReadResult> {
-    const point = pointOf(after)
+    const point = after === '' ? { run: '', number: 0, item: 0 } : pointOf(after)
     if (point === null) return { kind: 'reset' }
-    const page = await this.#page(point.run, point.number, limit)
-    return page === null ? { kind: 'reset' } : { kind: 'events', events: page.events }
+    const { run, number, item } = point
+    const isWithin = item > 0
+    const page = await this.#page(run, isWithin ? number - 1 : number, limit)
+    if (page === null) return { kind: 'reset' }
+    if (!isWithin) return { kind: 'events', events: page.events }
+    const [entry, ...events] = page.events
+    const rest = entry?.id === idOf(run, number) ? restOf(entry, item) : null
+    return rest === null ? { kind: 'reset' } : { kind: 'events', events: [rest, ...events] }
   }
 
   onAppend(on: Listener): () => void {
@@ -166,7 +176,7 @@ export class RedisEventLog implements EventLog {
   #tell(run: string, first: number, events: readonly NewEvent[]): void {
     this.#run = run
     this.#last = first + events.length - 1
-    this.#call(events.map(({ name, scope, data }, i) => ({ id: idOf(run, first + i), name, scope, data })))
+    this.#call(events.map((event, i) => ({ ...event, id: idOf(run, first + i) })))
   }
 
   #call(events: readonly LoggedEvent[]): void {
@@ -177,20 +187,22 @@ export class RedisEventLog implements EventLog {
 /** A log that nothing was appended to has no run. */
 const idOf = (run: string, number: number): string => (run === '' ? '' : `${run}-${number}`)
 
-/** The empty text is the point before the first event of the log as it stands. */
-function pointOf(id: string): { readonly run: string; readonly number: number } | null {
-  if (id === '') return { run: '', number: 0 }
-  const groups = /^(?<run>[0-9a-z]+)-(?<number>\d{1,15})$/.exec(id)?.groups
-  return groups === undefined ? null : { run: groups['run'] ?? '', number: Number(groups['number']) }
+function entryText(event: NewEvent): string {
+  const { name, scope, data, more } = event
+  return JSON.stringify(more === undefined ? [name, scope, data] : ['reset', scope, '{}', name, itemsOf(event)])
+}
+
+type StoredEntry = readonly [name: string, scope: string, data: string, batchOf?: string, items?: readonly string[]]
+
+function eventOf([name, scope, data, batchOf, items]: StoredEntry): NewEvent {
+  if (batchOf === undefined || items === undefined) return { name, scope, data }
+  const [first = data, ...more] = items
+  return { name: batchOf, scope, data: first, more }
 }
 
 function entriesOf(text: string): NewEvent[] | null {
   try {
-    return (JSON.parse(text) as readonly (readonly [string, string, string])[]).map(([name, scope, data]) => ({
-      name,
-      scope,
-      data,
-    }))
+    return (JSON.parse(text) as readonly StoredEntry[]).map(eventOf)
   } catch {
     return null
   }

@@ -139,7 +139,7 @@ export class RedisBackend implements Backend {
     this.bus = {
       publish: (messages) => this.#call(() => bus.publish(messages)),
       subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
-      signal: (masterId, signal) => this.#call(() => bus.signal(masterId, signal)),
+      signal: (masterId, ...signals) => this.#call(() => bus.signal(masterId, ...signals)),
       onSignal: (on) => bus.onSignal(on),
     }
     this.events = this.#eventLog(events)

@@ -369,6 +369,36 @@ export const ADDITIONS: readonly Row[] = [
     ),
   ],
   [
+    'D135a',
+    'Events that were recorded together share an entry; batched=true sends it as one event, else one by one.',
+    by(
+      'master/events/batches.test.ts',
+      'are sent one by one, each with its own id, and as one event with batched=true',
+    ),
+    by('master/registry/batches.test.ts', 'are appended immediately after a pause, then gathered for 50 ms'),
+    by('master/registry/event-gatherer.test.ts', 'keep the order of the events of a worker'),
+    by('master/registry/event-gatherer.test.ts', 'fill an entry up to 500 events or 64 KiB'),
+  ],
+  [
+    'D135b',
+    'A stream resumes behind each event of an entry, on every store; other ids give a reset.',
+    by('master/events/batches.test.ts', 'are resumed after any of them, in both forms, without a loss or a repetition'),
+    by('master/events/batches.test.ts', 'cannot be resumed at an id that none of them has'),
+    by(
+      'storage/contract/lifecycle.ts',
+      'keeps changes that were recorded together in one entry, and resumes behind each (G10, D135)',
+    ),
+  ],
+  [
+    'D135c',
+    'Batches of events and signals are written only while every live master reads them; an older one sends reset.',
+    by('master/master-releases.test.ts', 'may write batches only while every live master reads them'),
+    by('master/registry/batches.test.ts', 'have an entry each while a live master does not read batches'),
+    by('master/registry/batches.test.ts', 'have a message each while a live master does not read batches'),
+    by('storage/redis/events.test.ts', 'stores changes that were recorded together as a reset for older releases'),
+    by('storage/redis/bus.test.ts', 'delivers several signals in one message, without what is no signal'),
+  ],
+  [
     'D94a',
     'Acknowledged changes on SQLite survive a failed fsync and a power cut.',
     by('storage/sqlite/power-cut/power-cut.test.ts', 'has every acknowledged task %s (G1)'),

@@ -7,7 +7,7 @@ import { systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { happened, range } from './fixture.ts'
 
-const EVERYTHING = { key: '*', sees: () => true }
+const EVERYTHING = { key: '*', sees: () => true, isBatched: false }
 const WAKE_MS = 50
 
 let time: VirtualTime

@@ -46,5 +46,11 @@ export function happened(n: number, scope = 'mailer', more = ''): NewEvent {
   }
 }
 
+/** An entry with the events `from` to `from + count - 1`. */
+export function together(from: number, count: number, scope = 'mailer'): NewEvent {
+  const [first = happened(from, scope), ...more] = range(from, count).map((n) => happened(n, scope))
+  return { ...first, more: more.map(({ data }) => data) }
+}
+
 export const range = (from: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => from + at)

@@ -13,6 +13,8 @@ export interface ReceivedEvent {
 export interface ListenOptions {
   readonly token?: string
   readonly lastEventId?: string | undefined
+  /** For example `?batched=true`. */
+  readonly query?: string
 }
 
 export class Listener {
@@ -36,13 +38,13 @@ export class Listener {
   }
 
   /** Resolves when the response has begun, whatever its status. */
-  static open(url: string, { token = TOKENS.admin, lastEventId }: ListenOptions = {}): Promise<Listener> {
+  static open(url: string, { token = TOKENS.admin, lastEventId, query = '' }: ListenOptions = {}): Promise<Listener> {
     const headers = {
       authorization: `Bearer ${token}`,
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     }
     return new Promise((resolve, reject) => {
-      request(`${url}/api/v1/events`, { headers, agent: false }, (response) =>
+      request(`${url}/api/v1/events${query}`, { headers, agent: false }, (response) =>
         resolve(new Listener(response, lastEventId ?? '')),
       )
         .on('error', reject)

@@ -9,7 +9,7 @@ import { createMasterMembership } from '../../../src/master/master-membership.ts
 import { createRegistry } from '../../../src/master/registry/index.ts'
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import type { Backend } from '../../../src/storage/index.ts'
+import { itemsOf, type Backend } from '../../../src/storage/index.ts'
 import { recordingLog } from '../../kit/index.ts'
 import { testCatalog } from '../../kit/running-master.ts'
 import { replaced } from './fixture.ts'
@@ -26,7 +26,9 @@ class Store {
     this.backend = replaced(real, { capabilities: { durable: false, shared: true, pubsub: false } })
     real.events.onAppend((events) =>
       this.received.push(
-        ...events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> })),
+        ...events.flatMap((entry) =>
+          itemsOf(entry).map((data) => ({ name: entry.name, data: JSON.parse(data) as Record<string, unknown> })),
+        ),
       ),
     )
   }
@@ -62,7 +64,7 @@ class Store {
       },
     }
     const masters = createMasterMembership(deps)
-    const registry = createRegistry(deps, { onDrain: () => {} })
+    const registry = createRegistry(deps, { onDrain: () => {}, mayBatch: () => true })
     const parts = [masters, registry, createEvents({ ...deps, masters, announce: registry.announce })]
     this.#parts.set(masterId, parts)
     for (const part of parts) await part.start?.()

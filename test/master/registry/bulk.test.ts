@@ -1,6 +1,8 @@
 /** Revisions and bulk changes of configs over HTTP (D132, D133). */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
+import { itemsOf } from '../../../src/storage/index.ts'
+import { eventually } from '../../kit/index.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 const TYPE = 'crawler'
@@ -300,8 +302,14 @@ describe('a bulk change', () => {
     const body = { revision: 'r1', managed_by: 'set:a', workers: [await bulk.item('w1'), await bulk.item('w2')] }
     await bulk.apply(body)
     await bulk.apply(body)
-    const read = await bulk.master.backend.events.read('', 1_000)
-    const names = read.kind === 'reset' ? [] : read.events.map(({ name }) => name)
+    await bulk.call('POST', 'workers/w1/drain') // Its event follows all others.
+    let names: readonly string[] = []
+    await eventually('the last event', async () => {
+      const read = await bulk.master.backend.events.read('', 1_000)
+      const entries = read.kind === 'reset' ? [] : read.events
+      names = entries.flatMap((entry) => itemsOf(entry).map(() => entry.name))
+      return names.includes('worker.draining')
+    })
     expect(names.filter((name) => name === 'worker.config_changed')).toHaveLength(2)
     expect(names.filter((name) => name === 'worker.claimed')).toHaveLength(2)
   })

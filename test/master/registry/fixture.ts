@@ -35,7 +35,7 @@ import {
 } from '../../../src/protocol/index.ts'
 import { seededRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
-import type { Backend, Ref } from '../../../src/storage/index.ts'
+import { itemsOf, type Backend, type Ref } from '../../../src/storage/index.ts'
 import { recordingLog, type RecordingLog } from '../../kit/index.ts'
 
 export const WORKER_TOKEN = 'worker-token-of-the-fleet'
@@ -186,7 +186,7 @@ export class RegistryFixture {
         maxSockets,
       },
     }
-    this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref) })
+    this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref), mayBatch: () => true })
     this.control = createControl({
       ...this.deps,
       registry: this.registry,
@@ -295,10 +295,12 @@ export class RegistryFixture {
 
   /** Names and data of all events so far. */
   async events(): Promise<readonly { name: string; data: Record<string, unknown> }[]> {
-    await this.time.advance(0)
+    await this.time.advance(50) // Events are appended at most every 50 ms.
     const read = await this.deps.backend.events.read('', 10_000)
     if (read.kind === 'reset') throw new Error('the event log was reset')
-    return read.events.map(({ name, data }) => ({ name, data: JSON.parse(data) as Record<string, unknown> }))
+    return read.events.flatMap((entry) =>
+      itemsOf(entry).map((data) => ({ name: entry.name, data: JSON.parse(data) as Record<string, unknown> })),
+    )
   }
 
   async metric(name: string): Promise<string | undefined> {

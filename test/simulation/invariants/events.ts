@@ -4,7 +4,7 @@
  *   I11  events are ordered, unique, and complete unless the stream says `reset`  (G10)
  */
 import type { FeedItem } from '../../../src/client/index.ts'
-import type { LoggedEvent } from '../../../src/storage/index.ts'
+import { eventsIn, type LoggedEvent } from '../../../src/storage/index.ts'
 import type { CheckDeps, CreateCheck, InvariantCheck } from './invariant.ts'
 
 /** On the wire an id is `<start of the epoch>.<id in the log>`. */
@@ -22,7 +22,7 @@ class EventCheck implements InvariantCheck {
   }
 
   appended(events: readonly LoggedEvent[]): void {
-    for (const { id } of events) this.#numbers.set(id, this.#numbers.size)
+    for (const { id } of events.flatMap(eventsIn)) this.#numbers.set(id, this.#numbers.size)
   }
 
   fed(reader: string, item: FeedItem): void {

@@ -20,7 +20,13 @@ import {
   ManualClock,
 } from './fixture.ts'
 import type { Create } from './fixture.ts'
-import type { Backend, LoggedEvent, NewEvent, MasterSignal } from '../../../src/storage/index.ts'
+import {
+  eventsIn,
+  type Backend,
+  type LoggedEvent,
+  type MasterSignal,
+  type NewEvent,
+} from '../../../src/storage/index.ts'
 
 /** One call of every method that returns a promise. */
 export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
@@ -303,6 +309,47 @@ export function lifecycle(name: string, create: Create): void {
       expect(await backend.events.read(received[18] ?? '', 1)).toEqual({ kind: 'reset' })
       await backend.events.append(events(0, 3))
       expect(await read(backend, received[20] ?? '')).toHaveLength(3)
+    })
+
+    it('keeps changes that were recorded together in one entry, and resumes behind each (G10, D135)', async () => {
+      const { backend } = await open()
+      const received: LoggedEvent[] = []
+      backend.events.onAppend((some) => received.push(...some))
+      const batch = { ...event(1), more: [event(2).data, event(3).data] }
+      await backend.events.append([event(0), batch])
+      await backend.events.append([event(4), { ...event(5), more: [event(6).data] }])
+      expect(received).toMatchObject([event(0), batch, event(4), { ...event(5), more: [event(6).data] }])
+      const all = received.flatMap(eventsIn)
+      expect(all.map(({ data }) => data)).toEqual(events(0, 7).map(({ data }) => data))
+      expect(new Set(all.map(({ id }) => id)).size).toBe(7)
+      for (const [at, { id }] of all.entries())
+        expect((await read(backend, id)).flatMap(eventsIn)).toEqual(all.slice(at + 1))
+      const [single = '', entry = ''] = ids(received)
+      expect(ids(await read(backend, `${entry}.1`, 2))).toEqual(ids(received).slice(1, 3))
+      for (const id of [
+        `${single}.1`,
+        ...['.0', '.3', '.999', '.9999', '.01', '.', '.x', '.1.1', '.1 '].map((end) => entry + end),
+      ])
+        expect([id, await backend.events.read(id, 1)]).toEqual([id, { kind: 'reset' }])
+    })
+
+    it('counts an entry with 500 changes as one, and its bytes in full (D84, D135)', async () => {
+      const { backend } = await open()
+      const received: string[] = []
+      backend.events.onAppend((some) => received.push(...ids(some)))
+      const full: NewEvent = { ...event(0), more: events(1, 499).map(({ data }) => data) }
+      for (let i = 0; i < 40; i += 1) await backend.events.append([full])
+      for (let i = 0; i < 10; i += 1) await backend.events.append(events(i * 1000, 1000).slice(0, i === 9 ? 960 : 1000))
+      expect((await read(backend, `${received[0] ?? ''}.499`, 1)).flatMap(eventsIn)).toHaveLength(1)
+      await backend.events.append([event(0)])
+      expect(await backend.events.read(`${received[0] ?? ''}.499`, 1)).toEqual({ kind: 'reset' })
+      expect(await read(backend, received[0] ?? '', 1)).toHaveLength(1)
+      const large: NewEvent = {
+        ...event(0),
+        more: Array.from({ length: 15 }, () => JSON.stringify('x'.repeat(1_048_576))),
+      }
+      await backend.events.append([event(1), large])
+      expect(await read(backend, received[0] ?? '', 1).catch(() => 'reset')).toBe('reset')
     })
 
     it('returns reset after a restart of a backend that only one master can use', async () => {

@@ -76,6 +76,20 @@ withRedisServer('redis bus', () => {
       expect(ones.received).toEqual([])
     })
 
+    it('delivers several signals in one message, without what is no signal (D135)', async () => {
+      const { server, first, second } = await twoMasters()
+      const twos = signalsOf(second)
+      const drain: MasterSignal = { kind: 'drain', ref: ref('w'), conn: 'm2/1' }
+      const changed: MasterSignal = { kind: 'config_changed', ref: ref('v'), conn: 'm2/2', gen: 1 }
+      await first.bus.signal('m2', drain, changed, drain)
+      expect(await twos.next(3)).toEqual([drain, changed, drain])
+      const publish = (text: string): Promise<unknown> => server.connect().publish('muster:s:m2', text)
+      for (const text of ['[]', '[null, 1, [], {}]', `[${JSON.stringify(changed)}, [${JSON.stringify(drain)}]]`, '['])
+        await publish(text)
+      await first.bus.signal('m2', drain)
+      expect(await twos.next(5)).toEqual([drain, changed, drain, changed, drain])
+    })
+
     it('wakes every other master when a task is added to an empty tier', async () => {
       const { first, second } = await twoMasters()
       const [ones, twos] = [signalsOf(first), signalsOf(second)]

@@ -190,6 +190,22 @@ withRedisServer('redis event log', () => {
       expect(found.kind === 'events' && found.events.map(({ data }) => data.length)).toEqual([large.data.length])
     }, 30_000)
 
+    it('stores changes that were recorded together as a reset for older releases (D135)', async () => {
+      const { server, first, second } = await masters()
+      const batch: NewEvent = { ...event(1), more: [event('2" ]').data, event(3).data] }
+      await first.backend.events.append([event(0), batch, event(4)])
+      await second.until(() => second.received.length === 3)
+      expect(second.received).toEqual(first.received)
+      expect(second.received[1]).toEqual({ id: first.received[1]?.id, ...batch })
+      const stored = await server.connect().lrange('muster:{ev}:log', 0, -1)
+      const asOlderRelease = stored.map((entry) => (JSON.parse(entry) as string[]).slice(0, 3))
+      expect(asOlderRelease).toEqual([
+        ['worker.state', 'render', event(0).data],
+        ['reset', 'render', '{}'],
+        ['worker.state', 'render', event(4).data],
+      ])
+    })
+
     it('keeps hostile text in events and their ids unchanged', async () => {
       const { first, second } = await masters()
       const odd: NewEvent = { name: 'n', scope: '{"]', data: '{"a":"\\u0000 🦊 \\" ] ["}' }
