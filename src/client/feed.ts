@@ -48,6 +48,8 @@ export interface FeedOptions {
   readonly signal: AbortSignal
   /** ID of the last event of an earlier feed, to continue after it. */
   readonly lastEventId?: string
+  /** Whether changes that were recorded together arrive as one event, `workers.state` with `items`. No if omitted. */
+  readonly isBatched?: boolean
 }
 
 /**
@@ -64,7 +66,7 @@ export async function* followEvents(
   options: FeedOptions,
 ): AsyncGenerator<FeedItem> {
   const { timers, random } = time
-  const { signal, lastEventId = '' } = options
+  const { signal, lastEventId = '', isBatched = false } = options
   const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, floor: 0.5, random })
   let resumeAt = lastEventId
   while (!signal.aborted) {
@@ -74,7 +76,7 @@ export async function* followEvents(
     let failure: unknown
     try {
       const { chunks, epoch } = await caller.open(
-        apiPath(['events']),
+        apiPath(['events'], { batched: isBatched ? true : undefined }),
         { accept: 'text/event-stream', ...(resumeAt !== '' && { 'last-event-id': resumeAt }) },
         either,
       )

@@ -10,7 +10,7 @@
  * any other event; listeners reload their data. A stream that was lost before its first event cannot resume, so the
  * feed adds a `reset` when it reconnects.
  */
-import type { EventReader } from '../../protocol/event-stream/index.ts'
+import { singleEvents, type EventReader } from '../../protocol/event-stream/index.ts'
 import { Backoff, retryAfterDelayMs } from '../../runtime/backoff/index.ts'
 import type { Problem } from './problem.ts'
 
@@ -169,7 +169,7 @@ export class Feed {
         calm = watchdog()
         this.#backoff.reset()
         for (const { name, data } of events.read(chunk))
-          this.#take({ name, data: JSON.parse(data) as FleetEvent['data'] })
+          for (const event of singleEvents({ name, data: JSON.parse(data) as FleetEvent['data'] })) this.#take(event)
         this.#lastId = events.lastId
       }
       return this.#deps.asProblem(new Error('the master closed the event stream'))

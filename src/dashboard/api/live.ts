@@ -57,7 +57,8 @@ class EventSourceOf {
 
   readonly open = async (lastId: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> => {
     const resume = lastId === '' ? {} : { 'last-event-id': lastId }
-    return (await this.#api.stream(['events'], { accept: 'text/event-stream', ...resume }, signal)).body
+    const headers = { accept: 'text/event-stream', ...resume }
+    return (await this.#api.stream(['events'], headers, signal, { batched: 'true' })).body
   }
 }
 

@@ -4,6 +4,7 @@
  * When the feed cannot resume after its last event, everything is listed again.
  */
 import type { FeedItem, MasterError } from '../../client/index.ts'
+import { singleEvents } from '../../protocol/event-stream/index.ts'
 import { EVENTS, type WorkerEventName } from '../../protocol/index.ts'
 import type { EventFields } from './records.ts'
 
@@ -42,7 +43,7 @@ export class FeedReader {
       } else if (item.name === 'reset') {
         onGap()
       } else {
-        this.#event(item.name, item.data)
+        for (const { name, data } of singleEvents(item)) this.#event(name, data)
       }
     }
   }

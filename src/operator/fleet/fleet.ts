@@ -235,7 +235,7 @@ export class Fleet implements FleetTable {
 
   #createFeed(): FeedReader {
     return new FeedReader({
-      events: (signal) => this.#client.events({ signal }),
+      events: (signal) => this.#client.events({ signal, isBatched: true }),
       onOpen: (epoch) => this.#opened(epoch),
       onLost: (error) => this.#lost(error),
       onGap: () => this.#gap(),

@@ -48,6 +48,20 @@ function setUp(open: (n: number) => Problem | null = () => null) {
 const event = (id: string, name: string): string => `id: ${id}\nevent: ${name}\ndata: {"type":"mailer"}\n\n`
 
 describe('the feed', () => {
+  it('delivers the changes of a batch one by one, and resumes after it (D135)', async () => {
+    const { time, feed, streams, batches } = setUp()
+    feed.start()
+    await time.advance(0)
+    const items = ['a', 'b'].map((id) => ({ type: 'mailer', worker_id: id, connected: false }))
+    const data = JSON.stringify({ type: 'mailer', items })
+    streams[0]?.send(`id: 7\nevent: workers.disconnected\ndata: ${data}\n\n`)
+    await time.advance(250)
+    expect(batches.flat()).toEqual(items.map((each) => ({ name: 'worker.disconnected', data: each })))
+    streams[0]?.end()
+    await time.advance(1_000)
+    expect(streams[1]?.lastId).toBe('7')
+  })
+
   it('delivers events in batches, four a second', async () => {
     const { time, feed, streams, batches } = setUp()
     feed.start()

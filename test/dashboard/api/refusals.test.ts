@@ -35,7 +35,7 @@ beforeEach(async () => {
   server = createServer((request, response) => {
     seen += 1
     if (refusal !== null) return void response.writeHead(refusal.status, refusal.headers).end('<html>no</html>')
-    if (request.url?.endsWith('/events') === true)
+    if (request.url?.includes('/events') === true)
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
     response.writeHead(200, { 'content-type': 'application/json', 'muster-epoch': 'e' }).end('{}')
   }).listen(0, '127.0.0.1')

@@ -166,7 +166,7 @@ describe('a draft of a config', () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('25')
     await review(page)
-    await page.route('**/events', (route) => route.abort())
+    await page.route('**/events?*', (route) => route.abort())
     await page.route('**/workers/m-7', (route) => route.abort())
     await studio.fixture.patch('studio', 'm-7', { port: 2525 })
     await save(page)

@@ -64,14 +64,14 @@ describe('an interrupted event stream', () => {
   it('is replaced by polling with a notice, and reconnects without missing a change', async () => {
     const page = await open('')
     await badge(page, /live/)
-    await page.route('**/api/v1/events', (route) => route.abort())
+    await page.route('**/api/v1/events?*', (route) => route.abort())
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))')
     await page.locator('button.live').click()
     await badge(page, /paused since/)
     await page.locator('button.live').click()
     await badge(page, 'polling')
     await many.change('mailer', [4], 'ERROR', 'while the stream was down')
-    await page.unroute('**/api/v1/events')
+    await page.unroute('**/api/v1/events?*')
     await badge(page, /live/, { timeout: 40_000 }) // The page waits up to 30 s before it connects again.
     await page.goto(`${many.url}/#/workers?q=error:yes`)
     await page.getByText('while the stream was down').waitFor()

@@ -32,7 +32,7 @@ const save = (page: Page): Promise<void> => page.getByRole('button', { name: /^S
 function responsesTo(page: Page): { readonly responses: string[]; readonly end: () => void } {
   const responses: string[] = []
   page.on('response', (response) => {
-    if (new URL(response.url()).pathname.startsWith('/api/') && !response.url().endsWith('/events'))
+    if (new URL(response.url()).pathname.startsWith('/api/') && !new URL(response.url()).pathname.endsWith('/events'))
       void response.text().then(
         (text) => responses.push(text),
         () => undefined,

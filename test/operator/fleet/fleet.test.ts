@@ -56,7 +56,7 @@ describe('the table', () => {
       'limit=100',
       expect.stringMatching(/^limit=100&after=w/),
     ])
-    expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events')).toBe(0)
+    expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events?batched=true')).toBe(0)
     expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(101)
     expect(changes.filter(({ kind }) => kind !== 'worker')).toEqual(
       expect.arrayContaining([
@@ -110,7 +110,7 @@ describe('the table', () => {
     expect(lists()).toBe(5) // The second page follows a third of a minute later.
     await pass(20_000)
     expect(lists()).toBe(6)
-    proxy.rule = ({ url }) => (url === '/api/v1/events' ? 'reset before' : 'pass')
+    proxy.rule = ({ url }) => (url?.startsWith('/api/v1/events') === true ? 'reset before' : 'pass')
     proxy.cut()
     await until('the feed is closed', () => asked(FEED).length === 2)
     const before = lists()

@@ -38,7 +38,7 @@ describe('a master that is unavailable', () => {
     })
     await pass(60_000)
     const probes = proxy.seen.slice(before)
-    expect(probes.every(({ path }) => path === '/readyz' || path === '/api/v1/events')).toBe(true)
+    expect(probes.every(({ path }) => path === '/readyz' || path === '/api/v1/events?batched=true')).toBe(true)
     expect(probes.length).toBeLessThan(20)
     expect(probes.filter(({ path }) => path === '/readyz').length).toBeGreaterThanOrEqual(4)
     expect(fleet.unavailableMs).toBeGreaterThan(60_000)

@@ -189,7 +189,7 @@ describe('the other calls', () => {
     const pages: ServerResponse[] = []
     proxy.rule = ({ url = '' }) => {
       if (url.includes('workers?')) return (response) => void pages.push(response)
-      return url === '/api/v1/events' ? 'reset before' : 'pass'
+      return url.startsWith('/api/v1/events') ? 'reset before' : 'pass'
     }
     proxy.cut()
     await until('a page is requested', () => pages.length > 0)
