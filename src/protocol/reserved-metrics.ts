@@ -31,10 +31,12 @@ export const RESERVED_METRICS = {
 export const RUN_MS_BUCKETS = 88
 const BUCKETS_PER_DOUBLING = 4
 
+/** The beginning of the names of the buckets. */
+export const RUN_MS_PREFIX = 'counter.muster.run_ms_le.'
 /** The names of the buckets, by index. */
 export const RUN_MS_NAMES: readonly string[] = Array.from(
   { length: RUN_MS_BUCKETS },
-  (_, index) => `counter.muster.run_ms_le.${index}`,
+  (_, index) => `${RUN_MS_PREFIX}${index}`,
 )
 
 /**

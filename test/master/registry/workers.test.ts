@@ -83,6 +83,16 @@ describe('a worker record', () => {
     expect(await shown({})).toEqual([null, null])
   })
 
+  it('stores no buckets of durations, and every other metric as it was sent (D137)', async () => {
+    const worker = await fixture.worker('w1')
+    const kept = '"counter.sent":3,"__proto__":1,"counter.muster.runs_ok":2'
+    const metrics = `{"counter.muster.run_ms_le.7":1,${kept},"counter.muster.run_ms_le.40":1}`
+    worker.socket.send(`{"type":"stats","slots":1,"cpu_pct":1,"rss_mb":90,"ts":5,"metrics":${metrics}}`)
+    await worker.settled()
+    expect((await fixture.call('GET', '/w1/stats')).text).toContain(`"metrics":{${kept}}`)
+    expect((await fixture.call('GET', '/w1')).text).toContain(`"metrics":{${kept}}`)
+  })
+
   it('is shortened by view=summary (D47)', async () => {
     const worker = await fixture.worker('w1')
     worker.send({
