@@ -1,7 +1,7 @@
 // The worker page in a real browser, against a real master and socket workers.
 import { describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { SLACK } from '../../kit/index.ts'
+import { eventually, SLACK } from '../../kit/index.ts'
 import { WORST_SLACK } from './budget.ts'
 import { goTo, inPage, observe } from './in-page.ts'
 import { it } from './it.ts'
@@ -66,6 +66,40 @@ describe('the worker page', () => {
         .getByRole('row', { includeHidden: true })
         .count(),
     ).toBe(65)
+  })
+
+  it('shows labels, held tasks and a refused config, and no chart of reserved metrics (D136, D137)', async () => {
+    const socket = await studio.fixture.join('studio', 'm-9')
+    const metrics = {
+      'counter.sent': 5,
+      'counter.muster.runs_ok': 4,
+      'gauge.muster.tasks_held': 3,
+      'gauge.muster.refused_config_gen': 12,
+    }
+    const register = {
+      type: 'register',
+      worker_id: 'm-9',
+      automation_type: 'studio',
+      protocol_version: 1,
+      hardware: { cores: 8, ram_gb: 31.2, hostname: 'node-7', kernel: '6.8.0' },
+      labels: { zone: 'eu-1', tier: 'spot' },
+    }
+    const stats = { type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 9, ts: Date.now() / 1_000, metrics }
+    for (const frame of [register, stats]) socket.send(JSON.stringify(frame))
+    const record = (): Promise<{ tasks_held?: number }> => studio.fixture.call('GET', 'automations/studio/workers/m-9')
+    await eventually('the record has the statistics', async () => (await record()).tasks_held === 3)
+    const { page } = await open('#/workers/studio/m-9')
+    const details = page.getByRole('region', { name: 'Details' })
+    await details.getByText('tier=spot, zone=eu-1').waitFor()
+    await expect(details.innerText()).resolves.toMatch(/Tasks held\s+3[^]*Refused config\s+generation 12/i)
+    await page.getByRole('figure').filter({ hasText: /^sent/ }).waitFor()
+    await expect(
+      page
+        .getByRole('figure')
+        .filter({ hasText: /muster/ })
+        .count(),
+    ).resolves.toBe(0)
+    await look(page, 'worker-labels')
   })
 
   it('shows gaps, rates and quantiles as figures', async () => {
