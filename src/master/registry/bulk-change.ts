@@ -47,6 +47,13 @@ export interface BulkRequest extends Omit<BulkPlan, 'epoch' | 'validText'> {
 
 type Outcome = BulkResult | Error
 
+/** A worker that has to be written. */
+interface PlannedPut {
+  readonly item: PlannedItem
+  readonly changed: readonly string[]
+  readonly put: BulkPut
+}
+
 /** @throws {FleetError} the error of the store if it failed for all workers. */
 export async function runBulkChange(request: BulkRequest, deps: MasterDeps): Promise<readonly BulkResult[]> {
   const run = new BulkRun(request, deps)
@@ -67,7 +74,7 @@ class BulkRun {
   readonly #request: BulkRequest
   readonly #deps: MasterDeps
   readonly #change: BulkChange
-  /** Each distinct config is validated once: its text, or the error. */
+  /** Each distinct config of a slice is validated once: its text, or the error. */
   readonly #checked = new Map<string, string | FleetError>()
 
   constructor(request: BulkRequest, deps: MasterDeps) {
@@ -79,6 +86,7 @@ class BulkRun {
 
   /** @returns one outcome per worker, in order. */
   async slice(items: readonly PlannedItem[]): Promise<readonly Outcome[]> {
+    this.#checked.clear()
     const outcomes = new Map<PlannedItem, Outcome>()
     const giveUpAt = this.#deps.clock.monotonicMs() + CONFLICT_RETRY_MS
     let open = items
@@ -96,40 +104,39 @@ class BulkRun {
 
   /** @returns the outcomes of workers that did not conflict. */
   async #attempt(items: readonly PlannedItem[]): Promise<ReadonlyMap<PlannedItem, Outcome>> {
-    const { entry } = this.#request
+    const { entry, isDryRun } = this.#request
     const refs = items.map(({ worker_id: id }) => ({ type: entry.type, id }))
     const [epoch, rows] = await Promise.all([this.#deps.epoch.read(), this.#deps.backend.configs.get(refs)])
     const plan: BulkPlan = { ...this.#request, epoch, validText: (config) => this.#validText(config) }
     const outcomes = new Map<PlannedItem, Outcome>()
-    const puts: { readonly item: PlannedItem; readonly step: Step; readonly put: BulkPut }[] = []
+    const puts: PlannedPut[] = []
     for (const [at, item] of items.entries()) {
-      const planned = stepOf(plan, item, rows[at] ?? null)
-      if (planned instanceof Error) {
-        outcomes.set(item, planned)
-        continue
-      }
-      const { step, gen } = planned
-      if (step.put === null || this.#request.isDryRun) outcomes.set(item, success(item, gen, step.changed))
-      else puts.push({ item, step, put: step.put })
+      const planned = decided(plan, item, rows[at] ?? null)
+      if (planned instanceof Error) outcomes.set(item, planned)
+      else if (planned.put === null || isDryRun) outcomes.set(item, success(item, planned.gen, planned.changed))
+      else puts.push({ item, changed: planned.changed, put: planned.put })
     }
-    if (puts.length === 0) return outcomes
-    const results = await this.#deps.backend.configs.putMany(
-      entry.type,
-      this.#change,
-      puts.map(({ put }) => put),
-    )
-    for (const [at, { item, step, put }] of puts.entries()) {
+    if (puts.length > 0) await this.#store(puts, outcomes)
+    return outcomes
+  }
+
+  /** Stores the puts in one step, and adds their outcomes. */
+  async #store(puts: readonly PlannedPut[], outcomes: Map<PlannedItem, Outcome>): Promise<void> {
+    const { entry, onStored } = this.#request
+    const { managedBy } = this.#change
+    const only = puts.map(({ put }) => put)
+    const results = await this.#deps.backend.configs.putMany(entry.type, this.#change, only)
+    for (const [at, { item, changed, put }] of puts.entries()) {
       const result = results[at]
       if (result === undefined || result.kind === 'conflict') continue
-      if (result.kind === 'not_found') outcomes.set(item, unknownWorker({ type: entry.type, id: item.worker_id }))
+      if (result.kind === 'not_found') outcomes.set(item, unknownWorker({ type: entry.type, id: put.id }))
       else if (result.kind === 'unknown_revision') outcomes.set(item, unknownRevision(this.#request))
       else {
-        outcomes.set(item, success(item, result.gen, step.changed))
-        const isClaimed = this.#change.managedBy !== null && this.#change.managedBy !== put.expectManagedBy
-        this.#request.onStored({ id: put.id, gen: result.gen, conn: result.conn, changed: step.changed, isClaimed })
+        outcomes.set(item, success(item, result.gen, changed))
+        const isClaimed = managedBy !== null && managedBy !== put.expectManagedBy
+        onStored({ id: put.id, gen: result.gen, conn: result.conn, changed, isClaimed })
       }
     }
-    return outcomes
   }
 
   #validText(config: JsonObject): string {
@@ -147,14 +154,14 @@ class BulkRun {
 }
 
 /** The decision about one worker, or the error that is its result. */
-function stepOf(
+function decided(
   plan: BulkPlan,
   item: PlannedItem,
   row: ManagedConfigRow | null,
-): { readonly step: Step; readonly gen: number } | FleetError {
+): (Step & { readonly gen: number }) | FleetError {
   if (row === null) return unknownWorker({ type: plan.entry.type, id: item.worker_id })
   try {
-    return { step: planStep(plan, item, row), gen: row.gen }
+    return { ...planStep(plan, item, row), gen: row.gen }
   } catch (error) {
     if (error instanceof FleetError) return error
     throw error

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { buildCatalog, defineBatch, Type } from '../../../src/automation/index.ts'
 import { itemsOf } from '../../../src/storage/index.ts'
 import { eventually } from '../../kit/index.ts'
+import { FleetError } from '../../../src/protocol/index.ts'
 import { runMaster, TOKENS } from '../../kit/running-master.ts'
 
 const TYPE = 'crawler'
@@ -324,6 +325,58 @@ describe('a bulk change', () => {
       workers: ids.map((worker_id) => ({ worker_id, if_match, if_managed_by: null })),
     })
     expect(results.map(({ worker_id, config_gen }) => [worker_id, config_gen])).toEqual(ids.map((id) => [id, 1]))
+  })
+})
+
+describe('a bulk change while the store', () => {
+  /** Calls `before` ahead of each step that writes. */
+  function interrupt(before: (step: number) => Promise<unknown>): void {
+    const { configs } = bulk.master.backend
+    const putMany = configs.putMany.bind(configs)
+    let step = 0
+    Object.assign(configs, {
+      putMany: async (...args: Parameters<typeof putMany>) => {
+        await before((step += 1))
+        return putMany(...args)
+      },
+    })
+  }
+  const unavailable = new FleetError('STORAGE_UNAVAILABLE', 'the store does not respond', { outcome: 'unknown' })
+  const many = Array.from({ length: 401 }, (_, i) => `many-${i}`)
+  const items = async () => {
+    const if_match = `${await bulk.epoch()}.0`
+    return many.map((worker_id) => ({ worker_id, if_match, if_managed_by: null }))
+  }
+
+  it('gets another change of a worker returns 412 for it alone', async () => {
+    await bulk.revision('r1', { depth: 3 })
+    const workers = [await bulk.item('w1'), await bulk.item('w2')]
+    interrupt((step) => (step === 1 ? bulk.call('PATCH', 'workers/w1/config', { depth: 2 }) : Promise.resolve()))
+    const [one, two] = await bulk.apply({ revision: 'r1', workers })
+    expect([one?.error?.status, two]).toEqual([412, { worker_id: 'w2', config_gen: 1, changed: ['depth'] }])
+    expect(await bulk.record('w1')).toMatchObject({ config: { depth: 2 }, config_revision: null })
+  })
+
+  it('fails in one step returns 503 for the workers of this step alone', async () => {
+    await bulk.register(...many)
+    await bulk.revision('r1', { depth: 3 })
+    interrupt(async (step) => {
+      if (step === 2) throw unavailable
+    })
+    const results = await bulk.apply({ revision: 'r1', workers: await items() })
+    expect(results.flatMap(({ error }, at) => (error?.status === 503 ? [at] : []))).toEqual(
+      Array.from({ length: 200 }, (_, i) => 200 + i),
+    )
+    expect(results[400]).toMatchObject({ config_gen: 1 })
+  })
+
+  it('fails in all steps returns 503', async () => {
+    await bulk.revision('r1', { depth: 3 })
+    interrupt(async () => {
+      throw unavailable
+    })
+    const body = { revision: 'r1', workers: [await bulk.item('w1')] }
+    expect((await bulk.call('POST', 'workers/config', body)).status).toBe(503)
   })
 })
 
