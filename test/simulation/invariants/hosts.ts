@@ -3,7 +3,7 @@
  *
  *   V3  30 s after a master was lost together with its workers, the event stream says that they are disconnected (G12)
  */
-import type { LoggedEvent } from '../../../src/storage/index.ts'
+import { itemsOf, type LoggedEvent } from '../../../src/storage/index.ts'
 import type { Fault } from '../plan.ts'
 import { Calm } from './calm.ts'
 import type { CheckDeps, CreateCheck, InvariantCheck } from './invariant.ts'
@@ -25,9 +25,9 @@ class HostCheck implements InvariantCheck {
   }
 
   appended(events: readonly LoggedEvent[]): void {
-    for (const { name, data } of events) {
+    for (const data of events.filter(({ name }) => name === 'worker.disconnected').flatMap(itemsOf)) {
       const { worker_id: id = '' } = JSON.parse(data) as { worker_id?: string }
-      if (name === 'worker.disconnected') this.#disconnectedAtMs.set(id, this.#deps.time.monotonicMs())
+      this.#disconnectedAtMs.set(id, this.#deps.time.monotonicMs())
     }
   }
 
