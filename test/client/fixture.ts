@@ -36,9 +36,15 @@ export async function throughProxy(
 
 const HARDWARE = JSON.stringify({ cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' })
 
-export async function register(master: TestMaster, id: string, type = 'mailer'): Promise<void> {
+export async function register(
+  master: TestMaster,
+  id: string,
+  type = 'mailer',
+  more: { readonly labels?: string } = {},
+): Promise<void> {
   const defaults = JSON.stringify({ enabled: false, slots: 1, max_attempts: 3, recycle_seconds: 0 })
-  await master.backend.workers.register([{ type, id, conn: `gone/${id}`, instance: '', hardware: HARDWARE, defaults }])
+  const registration = { type, id, conn: `gone/${id}`, instance: '', hardware: HARDWARE, defaults, ...more }
+  await master.backend.workers.register([registration])
 }
 
 /** Submits tasks, and lets a worker fail each of them permanently. */

@@ -21,9 +21,16 @@ const COLUMNS: readonly Column<WorkerBody>[] = [
   },
   { head: 'SLOTS', cell: (row) => row.config['slots'] },
   { head: 'LAST SEEN', cell: (row) => when(row.last_seen) },
+  { head: 'LABELS', cell: ({ labels }) => labelsText(labels) },
   { head: 'MANAGED BY', cell: (row) => row.managed_by },
   { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
 ]
+
+/** The labels as `zone=eu-1,tier=spot`; null for a worker without labels, and for a master that does not know them. */
+function labelsText(labels: WorkerBody['labels'] = {}): string | null {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
+  return pairs.length === 0 ? null : pairs.join(',')
+}
 
 const ls = verb({
   name: 'ls',

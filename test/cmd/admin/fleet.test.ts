@@ -40,7 +40,7 @@ describe('muster workers', () => {
   it('ls lists the workers of one type, or of all types of the token, and never truncates names', async () => {
     const long = `w-${'x'.repeat(200)}`
     const { master, run } = await startMaster('w1', long)
-    await register(master, 'p1', 'probe')
+    await register(master, 'p1', 'probe', { labels: '{"tier":"spot","zone":"eu-1"}' })
     await master.backend.workers.beat([
       {
         type: 'mailer',
@@ -50,13 +50,17 @@ describe('muster workers', () => {
       },
     ])
     const [head, ...rows] = cells((await run('workers ls')).out)
-    expect(head).toEqual(['WORKER', 'STATE', 'CONNECTED', 'CONFIG', 'SLOTS', 'LAST SEEN', 'MANAGED BY', 'LAST ERROR'])
+    expect(head).toEqual([
+      ...['WORKER', 'STATE', 'CONNECTED', 'CONFIG', 'SLOTS'],
+      ...['LAST SEEN', 'LABELS', 'MANAGED BY', 'LAST ERROR'],
+    ])
     expect(rows.map((row) => row.slice(0, 5))).toEqual([
       [`mailer/${long}`, 'IDLE', 'no', '0, applied none', '1'],
       ['mailer/w1', 'ERROR', 'no', '0', '1'],
       ['probe/p1', 'IDLE', 'no', '0, applied none', '1'],
     ])
     expect(rows[1]?.at(-1)).toBe('no [31mroute second line')
+    expect(rows.map((row) => row[6])).toEqual(['-', '-', 'tier=spot,zone=eu-1'])
     expect(
       cells((await run('workers ls', { environment: { SVC_API_TOKEN: TOKENS.probe } })).out)
         .slice(1)
