@@ -88,7 +88,7 @@ const EXPECTED: Record<string, Record<Kind, Access>> = {
   [`PATCH ${WORKER}/config`]: scoped,
   [`POST ${WORKER}/config/validate`]: scoped,
   [`GET ${WORKER}/config/history`]: scoped,
-  [`POST ${TYPE}/workers/config`]: scoped,
+  [`POST ${TYPE}/configs`]: scoped,
   [`GET ${TYPE}/revisions`]: scoped,
   [`PUT ${TYPE}/revisions/{revision}`]: scoped,
   [`GET ${TYPE}/output/length`]: scoped,
@@ -142,7 +142,7 @@ const OPENED_BY: Record<string, readonly Permission[]> = {
   [`GET ${WORKER}/config/history`]: ['read'],
   [`POST ${WORKER}/config/validate`]: ['read'],
   [`PATCH ${WORKER}/config`]: ['operate', 'configure'],
-  [`POST ${TYPE}/workers/config`]: ['configure'],
+  [`POST ${TYPE}/configs`]: ['configure'],
   [`GET ${TYPE}/revisions`]: ['read'],
   [`PUT ${TYPE}/revisions/{revision}`]: ['configure'],
   [`PUT ${WORKER}/claim`]: ['configure'],
@@ -288,6 +288,10 @@ describe('the matrix of routes and tokens', () => {
   it('has an entry for every route, and a route for every entry', () => {
     expect(rows.filter((row) => EXPECTED[row] === undefined)).toEqual([])
     expect(Object.keys(EXPECTED).filter((row) => !rows.includes(row))).toEqual([])
+  })
+
+  it('has no path that is also that of a worker, which may be called `config`', () => {
+    expect(rows.filter((row) => /\/workers\/[^{/]+$/.test(row))).toEqual([])
   })
 
   it('allows the expected kinds of token and no others, in every cell (D19, D32, S2)', () => {

@@ -169,7 +169,7 @@ withRedisServer('a store with revisions, which the previous release does not kno
         const { epoch } = await fleet.ok<{ epoch: string }>('GET', '/me')
         const { config_gen: gen } = await record()
         const workers = [{ worker_id: 'w-1', if_match: `${epoch}.${String(gen)}`, if_managed_by: null }]
-        return fleet.ok('POST', `${SLOW}/workers/config`, { revision: 'r1', workers })
+        return fleet.ok('POST', `${SLOW}/configs`, { revision: 'r1', workers })
       }
       await startMaster(fleet, CURRENT)
       await startWorker(fleet, CURRENT, 'w-1')

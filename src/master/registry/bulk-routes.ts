@@ -32,9 +32,10 @@ import { runBulkChange, unknownRevision, type Stored } from './bulk-change.ts'
 import type { PlannedItem } from './bulk-plan.ts'
 import { forbiddenFaults, textOrFaults } from './config-faults.ts'
 import { revisionConfig } from './record.ts'
-import { WORKERS, type RegistryRouteDeps } from './worker-path.ts'
+import type { RegistryRouteDeps } from './worker-path.ts'
 
-const REVISIONS = `${API_PREFIX}/automations/{type}/revisions`
+const AUTOMATION = `${API_PREFIX}/automations/{type}`
+const REVISIONS = `${AUTOMATION}/revisions`
 /** The variant of a config that is the revision alone. */
 const PLAIN_VARIANT = '-'
 const VARIANT_DIGITS = 8
@@ -141,7 +142,7 @@ function revisionBody(row: RevisionRow): RevisionsBody['revisions'][number] {
 function applyRoute(deps: RegistryRouteDeps): Route {
   return route({
     method: 'POST',
-    path: `${WORKERS}/config`,
+    path: `${AUTOMATION}/configs`,
     access: 'scoped',
     needs: 'configure',
     audit: 'config.apply',

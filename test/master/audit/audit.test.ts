@@ -78,7 +78,7 @@ describe('an audited change', () => {
       ['PUT', `${W1}/claim`, { managed_by: 'x' }],
       ['DELETE', `${W1}/claim`],
       ['PUT', `${MAILER}/revisions/r1`, { config: {} }],
-      ['POST', `${MAILER}/workers/config`, { revision: 'r1', workers: [{ worker_id: 'w1' }, { worker_id: 'w9' }] }],
+      ['POST', `${MAILER}/configs`, { revision: 'r1', workers: [{ worker_id: 'w1' }, { worker_id: 'w9' }] }],
       ['POST', `${W1}/drain`],
       ['POST', `${MAILER}/tasks`, { payload: { to: 'a' } }],
       ['POST', `${MAILER}/tasks/batch`, tasks],

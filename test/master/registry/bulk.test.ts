@@ -65,7 +65,7 @@ class BulkFixture {
   }
 
   async apply(body: object, options: Call = {}): Promise<readonly Result[]> {
-    const { status, json } = await this.call('POST', 'workers/config', body, options)
+    const { status, json } = await this.call('POST', 'configs', body, options)
     expect([status, status === 200 ? '' : json]).toEqual([200, ''])
     return (json as { results: Result[] }).results
   }
@@ -376,7 +376,7 @@ describe('a bulk change while the store', () => {
       throw unavailable
     })
     const body = { revision: 'r1', workers: [await bulk.item('w1')] }
-    expect((await bulk.call('POST', 'workers/config', body)).status).toBe(503)
+    expect((await bulk.call('POST', 'configs', body)).status).toBe(503)
   })
 })
 
@@ -483,7 +483,7 @@ describe('the body of a bulk change', () => {
     ['a long if_match', { workers: [{ ...item, if_match: 'x'.repeat(257) }] }, '/workers/0/if_match'],
   ])('is rejected as a whole: %s', async (_, body, path) => {
     await bulk.revision('r1', { depth: 3 })
-    const { status, json } = await bulk.call('POST', 'workers/config', { revision: 'r1', workers: [item], ...body })
+    const { status, json } = await bulk.call('POST', 'configs', { revision: 'r1', workers: [item], ...body })
     expect([status, paths(json).slice(0, 1)]).toEqual([422, [path]])
   })
 
@@ -495,13 +495,13 @@ describe('the body of a bulk change', () => {
         `{"revision":"r1","workers":[{"worker_id":"w1"}],"patch":${patch}}`,
         `{"revision":"r1","workers":[{"worker_id":"w1","patch":${patch}}]}`,
       ]) {
-        expect((await bulk.call('POST', 'workers/config', text)).status).toBe(422)
+        expect((await bulk.call('POST', 'configs', text)).status).toBe(422)
       }
     },
   )
 
   it('must name a stored revision', async () => {
-    const { status, json } = await bulk.call('POST', 'workers/config', { revision: 'r9', workers: [item] })
+    const { status, json } = await bulk.call('POST', 'configs', { revision: 'r9', workers: [item] })
     expect([status, json]).toEqual([404, { detail: expect.stringContaining('PUT …/revisions/r9') }])
   })
 })

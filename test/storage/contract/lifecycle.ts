@@ -344,11 +344,8 @@ export function lifecycle(name: string, create: Create): void {
       await backend.events.append([event(0)])
       expect(await backend.events.read(`${received[0] ?? ''}.499`, 1)).toEqual({ kind: 'reset' })
       expect(await read(backend, received[0] ?? '', 1)).toHaveLength(1)
-      const large: NewEvent = {
-        ...event(0),
-        more: Array.from({ length: 15 }, () => JSON.stringify('x'.repeat(1_048_576))),
-      }
-      await backend.events.append([event(1), large])
+      const large: NewEvent = { ...event(0), more: [JSON.stringify('x'.repeat(1_048_576))] }
+      for (let i = 0; i < 16; i += 1) await backend.events.append([large])
       expect(await read(backend, received[0] ?? '', 1).catch(() => 'reset')).toBe('reset')
     })
 
