@@ -27,8 +27,8 @@ const CONTROLS: readonly { readonly defect: string; readonly edit: Edit; readonl
     defect: 'the record of a worker leaves a secret field unmasked',
     edit: {
       file: 'src/master/registry/record.ts',
-      find: 'maskSecrets(knownFields(entry, row.config), entry.secrets)',
-      replace: 'knownFields(entry, row.config)',
+      find: 'maskSecrets(knownFields(entry, config), entry.secrets)',
+      replace: 'knownFields(entry, config)',
     },
     where: /^GET .*\/config\/history$/,
   },
