@@ -1,4 +1,5 @@
-// The plugins with which hack/build.mjs bundles src/. Each keeps the start of every command short, or its memory small.
+// The plugins of esbuild with which hack/build.mjs bundles src/. All but `withScripts` keep the start of every command
+// short and its memory small: they leave out parts of packages that are never used.
 import { pathToFileURL } from 'node:url'
 
 /**

@@ -14,9 +14,10 @@
  * catches up, so the loop lists again. If the second list is also older, it is accepted.
  *
  * A restored server may have written past the newest version seen before the connection is back. So after a broken
- * connection the watch resumes only if the object of the newest event still has its version. The resource kind may be
- * missing (its definition is not installed yet, or the API server has just started). Then the cache stays as it is, and
- * the loop retries.
+ * connection the watch resumes only if the object of the newest event still has its version.
+ *
+ * The resource kind may be missing (its definition is not installed yet, or the API server has just started). Then the
+ * cache stays as it is, and the loop retries.
  */
 import {
   Backoff,

@@ -7,8 +7,8 @@
  *
  * The highest priority comes first; within a priority, first in, first out. At most twelve of the running keys are bulk
  * work, which leaves four reconciles for edits, however long bulk work takes; bulk work can also be held back
- * altogether. To prevent starvation, a key that has
- * been due for 200 s gets one turn of eight. A run cancels every deadline that was set before it.
+ * altogether. To prevent starvation, a key that has been due for 200 s gets one turn of eight. A run cancels every
+ * deadline that was set before it.
  */
 import { Backoff, Heap, type Clock, type Random, type Timers } from '../../runtime/index.ts'
 import type { ObjectKey } from './objects.ts'
