@@ -27,6 +27,7 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 	@echo "verifying lint and dead code"; npm run --silent lint
 	@hack/install-debian.sh lua-check
 	@find hack -name 'verify-*.mjs' -print0 | sort -z | xargs -0 -n 1 bash -c 'echo "verifying $$0"; node "$$0"'
+	@echo "verifying the tables of the pages"; node hack/update-docs.mjs --check
 	@node hack/verify-lock.mjs test/bench
 	@node hack/verify-lock.mjs test/mutation
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
