@@ -45,3 +45,15 @@ export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): bo
     names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]))
   )
 }
+
+/**
+ * Returns the JSON text of a value with the keys of its objects in order, so that equal values have the same text.
+ *
+ * @param value Any value that JSON can hold; it is not undefined.
+ */
+export const sortedJsonText = (value: unknown): JsonText => JSON.stringify(value, withSortedKeys)
+
+function withSortedKeys(_: string, value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}

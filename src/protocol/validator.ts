@@ -13,7 +13,7 @@ import addFormats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { BOUND_TO } from './bound-secrets.ts'
 import type { FieldError } from './errors.ts'
-import { pointerStep, type JsonSchema } from './json.ts'
+import { pointerStep, sortedJsonText, type JsonSchema } from './json.ts'
 import { MAX_FIELD_ERRORS } from './limits.ts'
 import { OWN_PATTERNS } from './names.ts'
 
@@ -172,7 +172,7 @@ interface Duplicate {
 function duplicateOf(items: readonly unknown[]): Duplicate | null {
   const seen = new Map<string, number>()
   for (const [i, item] of items.entries()) {
-    const text = JSON.stringify(item, withSortedKeys)
+    const text = sortedJsonText(item)
     const j = seen.get(text)
     if (j !== undefined) return { i, j }
     seen.set(text, i)
@@ -182,12 +182,6 @@ function duplicateOf(items: readonly unknown[]): Duplicate | null {
 
 const duplicateMessage = ({ i, j }: Duplicate): string =>
   `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
-
-/** A replacer for `JSON.stringify` that sorts the keys of objects, so that equal values have the same text. */
-function withSortedKeys(_: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-}
 
 /**
  * Removes `must be null` from the faults of a field that is a value or null: it does not help a client that sent
