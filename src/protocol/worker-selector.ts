@@ -18,11 +18,16 @@ export interface SelectableWorker {
   readonly labels?: WorkerLabels | undefined
 }
 
-/** Returns whether the selector matches the worker. */
-export function selectsWorker(
-  { idPatterns = [], matchLabels = {} }: WorkerSelector,
-  { id, labels = {} }: SelectableWorker,
-): boolean {
+/**
+ * Returns whether the selector matches the worker.
+ *
+ * @param selector `idPatterns`: of one of them the whole id must be an instance. `matchLabels`: the worker must have
+ *   each of these labels.
+ * @param worker `id`: its id. `labels`: as it registered them; none if omitted.
+ */
+export function selectsWorker(selector: WorkerSelector, worker: SelectableWorker): boolean {
+  const { idPatterns = [], matchLabels = {} } = selector
+  const { id, labels = {} } = worker
   return (
     (idPatterns.length === 0 || idPatterns.some((pattern) => matchesPattern(pattern, id))) &&
     Object.entries(matchLabels).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
