@@ -1,18 +1,13 @@
-// Generates the CustomResourceDefinition of FleetWorker as text, from src/operator/fleetworker/schema.ts. Used by
-// update-crds.mjs, which writes it, and verify-crds.mjs, which compares it.
+// Generates the CustomResourceDefinitions of FleetWorker and FleetWorkerSet as text, from the schema.ts of each kind
+// below src/operator. Used by update-crds.mjs, which writes them, and verify-crds.mjs, which compares them.
 //
 // Throws for whatever a structural schema must not contain, before a user's API server rejects it: references, unions,
-// const, a list without a bound, a keyword that Kubernetes does not know. A file of more than MAX_BYTES is rejected
-// too, because client-side apply copies the file into an annotation, whose size is limited.
+// const, a list or map without a bound, a keyword that Kubernetes does not know. A file of more than MAX_BYTES is
+// rejected too, because client-side apply copies the file into an annotation, whose size is limited.
 import { stringify } from 'yaml'
-import {
-  FleetWorkerSpec,
-  FleetWorkerStatus,
-  GROUP,
-  KIND,
-  ROOT_RULES,
-  VERSION,
-} from '../src/operator/fleetworker/index.ts'
+import { GROUP, VERSION } from '../src/operator/config/index.ts'
+import { FleetWorkerSpec, FleetWorkerStatus, KIND, ROOT_RULES } from '../src/operator/fleetworker/index.ts'
+import { FleetWorkerSetSpec, FleetWorkerSetStatus, SET_KIND } from '../src/operator/fleetworkerset/index.ts'
 
 const MAX_BYTES = 200_000
 const KEYWORDS = new Set([
@@ -33,29 +28,38 @@ const KEYWORDS = new Set([
   'properties',
   'required',
   'maxProperties',
+  'additionalProperties',
   'x-kubernetes-validations',
   'x-kubernetes-list-type',
   'x-kubernetes-list-map-keys',
   'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-int-or-string',
 ])
 const TYPES = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean'])
 
-const HEAD =
-  '# The kind FleetWorker. ' +
-  'Generated from src/operator/fleetworker/schema.ts by hack/update-crds.mjs; do not edit.\n'
+/** A map: an object whose values have one schema. `additionalProperties: true` or `false` is no map. */
+const isMap = ({ additionalProperties }) => typeof additionalProperties === 'object'
+
+function typeFaults({ type, 'x-kubernetes-int-or-string': isEither }, at) {
+  if (isEither) return type === undefined ? [] : [`${at}: cannot be combined with x-kubernetes-int-or-string`]
+  return TYPES.has(type) ? [] : [`${at}: must be one of ${[...TYPES].join(', ')}`]
+}
 
 /** Why the API server, or a user with kubectl apply, could not take this schema; one sentence each. */
 export function structuralFaults(schema, at = '') {
   const unknown = Object.keys(schema)
-    .filter((keyword) => !KEYWORDS.has(keyword))
+    .filter((keyword) => !KEYWORDS.has(keyword) || (keyword === 'additionalProperties' && !isMap(schema)))
     .map((keyword) => `${at}/${keyword}: is no keyword of a structural schema`)
-  const own = TYPES.has(schema.type) ? [] : [`${at}/type: must be one of ${[...TYPES].join(', ')}`]
+  const own = typeFaults(schema, `${at}/type`)
   if (schema.type === 'array' && schema.maxItems === undefined)
     own.push(`${at}/maxItems: a list needs a bound, or a rule below it costs too much`)
   if (schema.type === 'array' && schema.items === undefined) own.push(`${at}/items: must be there`)
+  if (isMap(schema) && schema.maxProperties === undefined)
+    own.push(`${at}/maxProperties: a map needs a bound, or a rule below it costs too much`)
   const below = [
     ...Object.entries(schema.properties ?? {}).map(([name, child]) => [`${at}/properties/${name}`, child]),
     ...(schema.items === undefined ? [] : [[`${at}/items`, schema.items]]),
+    ...(isMap(schema) ? [[`${at}/additionalProperties`, schema.additionalProperties]] : []),
   ]
   return [...unknown, ...own, ...below.flatMap(([path, child]) => structuralFaults(child, path))]
 }
@@ -64,51 +68,92 @@ const condition = (type, part) => `.status.conditions[?(@.type=='${type}')].${pa
 const column = (name, jsonPath, type = 'string', more = {}) => ({ name, type, jsonPath, ...more })
 const wide = { priority: 1 }
 
-const COLUMNS = [
-  column('Type', '.spec.type'),
-  column('State', '.status.state'),
-  column('Ready', condition('Ready', 'status')),
-  column('Synced', condition('Synced', 'status')),
-  column('Gen', '.status.config.generation', 'integer'),
-  column('Slots', '.status.slots', 'integer'),
-  column('Last-Seen', '.status.lastSeenTime', 'date'),
-  column('Age', '.metadata.creationTimestamp', 'date'),
-  column('Worker', '.spec.workerId', 'string', wide),
-  column('Applied', '.status.config.appliedGeneration', 'integer', wide),
-  column('Policy', '.spec.managementPolicy', 'string', wide),
-  column('CPU', '.status.cpuPercent', 'integer', wide),
-  column('RSS', '.status.rssMegabytes', 'integer', wide),
-  column('Reason', condition('Ready', 'reason'), 'string', wide),
-  column('Error', '.status.lastError', 'string', wide),
-]
-
-const whole = {
-  type: 'object',
+const FLEET_WORKER = {
+  folder: 'fleetworker',
+  kind: KIND,
+  shortName: 'fw',
   description: 'A worker of a Muster fleet: its complete config and its observed state.',
-  required: ['spec'],
-  properties: {
-    apiVersion: { type: 'string', description: 'muster.dev/v1alpha1.' },
-    kind: { type: 'string', description: 'FleetWorker.' },
-    metadata: { type: 'object' },
-    spec: FleetWorkerSpec,
-    status: FleetWorkerStatus,
+  spec: FleetWorkerSpec,
+  status: FleetWorkerStatus,
+  rules: ROOT_RULES,
+  scale: {
+    specReplicasPath: '.spec.slots',
+    statusReplicasPath: '.status.slots',
+    labelSelectorPath: '.status.selector',
   },
-  ...ROOT_RULES,
+  selectable: ['.spec.type', '.spec.workerId'],
+  columns: [
+    column('Type', '.spec.type'),
+    column('State', '.status.state'),
+    column('Ready', condition('Ready', 'status')),
+    column('Synced', condition('Synced', 'status')),
+    column('Gen', '.status.config.generation', 'integer'),
+    column('Slots', '.status.slots', 'integer'),
+    column('Last-Seen', '.status.lastSeenTime', 'date'),
+    column('Age', '.metadata.creationTimestamp', 'date'),
+    column('Worker', '.spec.workerId', 'string', wide),
+    column('Applied', '.status.config.appliedGeneration', 'integer', wide),
+    column('Policy', '.spec.managementPolicy', 'string', wide),
+    column('CPU', '.status.cpuPercent', 'integer', wide),
+    column('RSS', '.status.rssMegabytes', 'integer', wide),
+    column('Reason', condition('Ready', 'reason'), 'string', wide),
+    column('Error', '.status.lastError', 'string', wide),
+  ],
 }
 
-const definition = {
+const FLEET_WORKER_SET = {
+  folder: 'fleetworkerset',
+  kind: SET_KIND,
+  shortName: 'fws',
+  description: 'Many workers of a Muster fleet with one config, and their observed state.',
+  spec: FleetWorkerSetSpec,
+  status: FleetWorkerSetStatus,
+  selectable: ['.spec.type'],
+  columns: [
+    column('Type', '.spec.type'),
+    column('Ready', condition('Ready', 'status')),
+    column('Workers', '.status.workers.matched', 'integer'),
+    column('Updated', '.status.workers.updated', 'integer'),
+    column('Acked', '.status.workers.acknowledged', 'integer'),
+    column('Unavailable', '.status.workers.unavailable', 'integer'),
+    column('Revision', '.status.currentRevision'),
+    column('Age', '.metadata.creationTimestamp', 'date'),
+    column('Update', '.status.updateRevision', 'string', wide),
+    column('Policy', '.spec.managementPolicy', 'string', wide),
+    column('Reason', condition('Ready', 'reason'), 'string', wide),
+  ],
+}
+
+const pluralOf = ({ kind }) => `${kind.toLowerCase()}s`
+const schemaPath = ({ folder }) => `src/operator/${folder}/schema.ts`
+
+const wholeOf = ({ kind, description, spec, status, rules = {} }) => ({
+  type: 'object',
+  description,
+  required: ['spec'],
+  properties: {
+    apiVersion: { type: 'string', description: `${GROUP}/${VERSION}.` },
+    kind: { type: 'string', description: `${kind}.` },
+    metadata: { type: 'object' },
+    spec,
+    status,
+  },
+  ...rules,
+})
+
+const definitionOf = (resource) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `fleetworkers.${GROUP}` },
+  metadata: { name: `${pluralOf(resource)}.${GROUP}` },
   spec: {
     group: GROUP,
     scope: 'Namespaced',
     names: {
-      kind: KIND,
-      listKind: `${KIND}List`,
-      plural: 'fleetworkers',
-      singular: 'fleetworker',
-      shortNames: ['fw'],
+      kind: resource.kind,
+      listKind: `${resource.kind}List`,
+      plural: pluralOf(resource),
+      singular: resource.kind.toLowerCase(),
+      shortNames: [resource.shortName],
       categories: ['muster'],
     },
     versions: [
@@ -116,32 +161,30 @@ const definition = {
         name: VERSION,
         served: true,
         storage: true,
-        subresources: {
-          status: {},
-          scale: {
-            specReplicasPath: '.spec.slots',
-            statusReplicasPath: '.status.slots',
-            labelSelectorPath: '.status.selector',
-          },
-        },
+        subresources: { status: {}, ...(resource.scale && { scale: resource.scale }) },
         // Without effect below Kubernetes 1.31.
-        selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.workerId' }],
-        additionalPrinterColumns: COLUMNS,
-        schema: { openAPIV3Schema: JSON.parse(JSON.stringify(whole)) },
+        selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),
+        additionalPrinterColumns: resource.columns,
+        schema: { openAPIV3Schema: JSON.parse(JSON.stringify(wholeOf(resource))) },
       },
     ],
   },
-}
+})
 
-/** Paths and texts of the files below crds/. @throws Error naming each fault. */
-export function crdFiles() {
+/** @returns the path and text of the file of a kind. @throws Error naming each fault. */
+function crdFile(resource) {
+  const definition = definitionOf(resource)
+  const source = schemaPath(resource)
+  const head = `# The kind ${resource.kind}. Generated from ${source} by hack/update-crds.mjs; do not edit.\n`
+  const text = head + stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false })
   const faults = structuralFaults(definition.spec.versions[0].schema.openAPIV3Schema)
-  const text = HEAD + stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false })
   if (Buffer.byteLength(text) > MAX_BYTES)
     faults.push(
       `the file takes ${Buffer.byteLength(text)} bytes, at most ${MAX_BYTES} fit into the annotation of kubectl apply`,
     )
-  if (faults.length > 0)
-    throw new Error(`src/operator/fleetworker/schema.ts makes no valid definition:\n${faults.join('\n')}`)
-  return new Map([[`crds/fleetworkers.${GROUP}.yaml`, text]])
+  if (faults.length > 0) throw new Error(`${source} makes no valid definition:\n${faults.join('\n')}`)
+  return [`crds/${pluralOf(resource)}.${GROUP}.yaml`, text]
 }
+
+/** Paths and texts of the files below crds/. @throws Error naming each fault. */
+export const crdFiles = () => new Map([FLEET_WORKER, FLEET_WORKER_SET].map(crdFile))

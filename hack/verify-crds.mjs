@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Fails when a file below crds/ differs from the one that is generated from src/operator/fleetworker/schema.ts.
+// Fails when a file below crds/ differs from the one that is generated from the schemas below src/operator.
 // Usage: node hack/verify-crds.mjs [ROOT]    Exit: 0 equal, 1 differs or no valid definition, one per line.
 import { fileURLToPath } from 'node:url'
 import { crdFiles } from './crds.mjs'

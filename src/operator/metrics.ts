@@ -7,7 +7,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Clock } from '../runtime/index.ts'
 import type { Change } from './kube/index.ts'
-import { CONDITION_STATUSES, type DriftOutcome, type FleetWorkerObject } from './fleetworker/index.ts'
+import { CONDITION_STATUSES } from './config/index.ts'
+import type { DriftOutcome, FleetWorkerObject } from './fleetworker/index.ts'
 
 const MS_PER_SECOND = 1_000
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]

@@ -14,7 +14,7 @@
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 import type { WorkerState } from '../../protocol/index.ts'
-import { type Condition, type ConditionStatus, MAX_MESSAGE_CHARS } from './schema.ts'
+import { type Condition, type ConditionStatus, MAX_MESSAGE_CHARS } from '../config/index.ts'
 import { interned } from '../interned.ts'
 
 /** Three intervals of `state` frames, so a reconnect does not show. */

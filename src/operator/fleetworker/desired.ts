@@ -27,8 +27,9 @@ import {
   acceptsNull,
   secretValues,
 } from '../../protocol/index.ts'
-import { boundFaults, valueFaults } from './bounds.ts'
-import type { ConfigSource, FleetWorker, FleetWorkerStatus } from './schema.ts'
+import { type ConfigSource, valueFaults } from '../config/index.ts'
+import { boundFaults } from './bounds.ts'
+import type { FleetWorker, FleetWorkerStatus } from './schema.ts'
 
 /** The config of an automation type, as its catalog entry describes it. */
 export interface ConfigType {

@@ -10,6 +10,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { type JsonObject, MAX_CONFIG_BYTES, MAX_JSON_DEPTH } from '../../protocol/index.ts'
+import { GROUP, VERSION, withinDepth } from '../config/index.ts'
 import { type WorkerRef, claimOf } from '../fleet/index.ts'
 import {
   type EventTarget,
@@ -22,8 +23,8 @@ import {
   refOf,
 } from '../kube/index.ts'
 import { type Packed, packed, unpacked } from '../packed.ts'
-import { withinDepth } from './bounds.ts'
-import { type FleetWorker, type FleetWorkerSpec, GROUP, KIND, VERSION, workerIdOf } from './schema.ts'
+import { type FleetWorker, type FleetWorkerSpec, KIND, workerIdOf } from './schema.ts'
+
 export type FleetWorkerObject = FleetWorker & KubeObject
 
 export const FLEET_WORKERS: Resource = { group: GROUP, version: VERSION, plural: 'fleetworkers', kind: KIND }

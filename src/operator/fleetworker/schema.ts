@@ -10,73 +10,36 @@
  * @see D43
  */
 import { Type, type Static } from 'typebox'
-import { BASE_CONFIG_FIELDS, MAX_SLOTS, POINTER_PATTERN, TYPE_PATTERN, type JsonObject } from '../../protocol/index.ts'
+import {
+  automationType,
+  conditionList,
+  configObject,
+  configSources,
+  DAY_SECONDS,
+  deletionPolicy,
+  ignoreDifferences,
+  int,
+  managementPolicy,
+  MAX_DRIFT_PATHS,
+  MAX_MESSAGE_CHARS,
+  observedGeneration,
+  PENDING_STATUS,
+  rules,
+  SLOTS_ONCE,
+  slotsCount,
+  sourceVersions,
+  suspend,
+  text,
+  time,
+  WORKER_ID_PATTERN,
+  type ObjectMetadata,
+} from '../config/index.ts'
 
-export const GROUP = 'muster.dev'
-export const VERSION = 'v1alpha1'
 export const KIND = 'FleetWorker'
-
-const MAX_SOURCES = 64
-export const MAX_MESSAGE_CHARS = 1_024
-export const MAX_DRIFT_PATHS = 20
-const DAY_SECONDS = 86_400
-
-export const WORKER_ID_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._:@-]*[A-Za-z0-9])?$'
-export const FIELD_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]*$'
-
-type Rule = { readonly rule: string; readonly message: string }
-const rules = (...all: readonly Rule[]) => ({ 'x-kubernetes-validations': all })
-const text = (maxLength: number, description: string, more: object = {}) =>
-  Type.String({ maxLength, description, ...more })
-const word = <T extends string>(words: readonly T[], description: string, fallback: T) =>
-  Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description })
-const int = (format: 'int32' | 'int64', description: string, more: object = {}) =>
-  Type.Integer({ format, description, ...more })
-const time = (description: string) => Type.String({ format: 'date-time', description })
-
-/**
- * The base fields of every Config as at the master, but without defaults: a default in this schema would count as
- * named.
- */
-const baseConfigFields = Object.fromEntries(
-  Object.entries(BASE_CONFIG_FIELDS).map(([name, schema]) => [name, { ...schema, default: undefined, nullable: true }]),
-)
-
-const Reference = (description: string) =>
-  Type.Object(
-    {
-      name: text(253, 'Its name, in the namespace of this object.', { minLength: 1 }),
-      key: text(253, 'The key of its data.', { minLength: 1 }),
-    },
-    { description },
-  )
-
-const ConfigSource = Type.Object(
-  {
-    field: text(128, 'The top-level name of the config that is set.', { minLength: 1, pattern: FIELD_PATTERN }),
-    secretKeyRef: Type.Optional(Reference('A key of a Secret; only for fields that are secret as a whole.')),
-    configMapKeyRef: Type.Optional(Reference('A key of a ConfigMap.')),
-    as: Type.Optional(word(['String', 'JSON'], 'String takes the text unchanged, JSON parses it.', 'String')),
-  },
-  rules(
-    {
-      rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
-      message: 'name one of secretKeyRef and configMapKeyRef',
-    },
-    {
-      rule: "!(self.field in ['__proto__', 'constructor', 'prototype'])",
-      message: 'this name is not allowed in a config',
-    },
-  ),
-)
-export type ConfigSource = Static<typeof ConfigSource>
 
 export const FleetWorkerSpec = Type.Object(
   {
-    type: text(63, 'The automation type. It cannot be changed.', {
-      pattern: TYPE_PATTERN,
-      ...rules({ rule: 'self == oldSelf', message: 'type is immutable' }),
-    }),
+    type: automationType(),
     workerId: Type.Optional(
       text(253, 'The id the worker registers with; the name of this object when left out. It cannot be changed.', {
         minLength: 1,
@@ -84,59 +47,27 @@ export const FleetWorkerSpec = Type.Object(
       }),
     ),
     config: Type.Optional(
-      Type.Unsafe<JsonObject>({
-        type: 'object',
-        maxProperties: 256,
-        'x-kubernetes-preserve-unknown-fields': true,
-        properties: baseConfigFields,
-        description:
-          'The whole config of the worker: a field that is not named here, ' +
+      configObject(
+        'The whole config of the worker: a field that is not named here, ' +
           "in configFrom or in slots is at its default. Keys are the automation's own.",
-      }),
-    ),
-    configFrom: Type.Optional(
-      Type.Array(ConfigSource, {
-        maxItems: MAX_SOURCES,
-        'x-kubernetes-list-type': 'map',
-        'x-kubernetes-list-map-keys': ['field'],
-        description: 'Config fields whose value comes from a Secret or ConfigMap of the same namespace.',
-      }),
-    ),
-    slots: Type.Optional(
-      int('int32', 'Concurrent slots, as changed by kubectl scale. Cannot be combined with slots in the config.', {
-        minimum: 0,
-        maximum: MAX_SLOTS,
-      }),
-    ),
-    managementPolicy: Type.Optional(
-      word(
-        ['Enforce', 'Warn', 'Observe'],
-        'Enforce reverts changes of other clients, Warn reports them, Observe never writes.',
-        'Enforce',
       ),
     ),
+    configFrom: Type.Optional(configSources()),
+    slots: Type.Optional(
+      slotsCount('Concurrent slots, as changed by kubectl scale. Cannot be combined with slots in the config.'),
+    ),
+    managementPolicy: Type.Optional(managementPolicy()),
     deletionPolicy: Type.Optional(
-      word(
-        ['Retain', 'Reset', 'Deregister'],
+      deletionPolicy(
         'What happens to the worker when this object is deleted. Retain: nothing. ' +
           'Reset: its config is reset to the defaults. Deregister: as Reset, and its record is removed.',
-        'Retain',
       ),
     ),
-    ignoreDifferences: Type.Optional(
-      Type.Array(Type.String({ maxLength: 256, pattern: POINTER_PATTERN }), {
-        maxItems: 64,
-        'x-kubernetes-list-type': 'set',
-        description:
-          'JSON pointers to config fields that other clients own; a value here is used only when the master has none.',
-      }),
-    ),
+    ignoreDifferences: Type.Optional(ignoreDifferences()),
     drain: Type.Optional(
       Type.Boolean({ description: 'Drain the worker: it finishes its work and exits, every time it registers.' }),
     ),
-    suspend: Type.Optional(
-      Type.Boolean({ description: 'Pause: nothing is written to the master; the status is still updated.' }),
-    ),
+    suspend: Type.Optional(suspend()),
     registrationTimeoutSeconds: Type.Optional(
       int('int32', 'How long to wait for an unregistered worker before the object is `Stalled`; 0 = no limit.', {
         minimum: 0,
@@ -145,75 +76,14 @@ export const FleetWorkerSpec = Type.Object(
       }),
     ),
   },
-  {
-    description: 'The desired state of the worker.',
-    ...rules(
-      {
-        rule: '!has(self.slots) || !has(self.config) || !has(self.config.slots)',
-        message: 'set slots once, in spec.slots or in spec.config',
-      },
-      {
-        rule: "!has(self.slots) || !has(self.configFrom) || self.configFrom.all(e, e.field != 'slots')",
-        message: 'set slots once, in spec.slots or in spec.configFrom',
-      },
-    ),
-  },
+  { description: 'The desired state of the worker.', ...rules(...SLOTS_ONCE) },
 )
 export type FleetWorkerSpec = Static<typeof FleetWorkerSpec>
 
-export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const
-export type ConditionStatus = (typeof CONDITION_STATUSES)[number]
-
-const Condition = Type.Object(
-  {
-    type: text(316, 'The type of the condition.', { pattern: '^[A-Za-z][A-Za-z0-9]*$' }),
-    status: Type.Unsafe<ConditionStatus>({
-      type: 'string',
-      enum: [...CONDITION_STATUSES],
-      description: 'True, False or Unknown.',
-    }),
-    observedGeneration: Type.Optional(
-      int('int64', 'The metadata.generation that the condition describes.', { minimum: 0 }),
-    ),
-    lastTransitionTime: time('When the status changed last.'),
-    reason: text(1_024, 'One word for programs.', {
-      minLength: 1,
-      pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
-    }),
-    message: text(32_768, 'One sentence for people.'),
-  },
-  { description: 'One aspect of the state, as metav1.Condition.' },
-)
-export type Condition = Static<typeof Condition>
-
-const SourceVersion = Type.Object({
-  field: text(128, 'The config field.'),
-  version: text(160, 'The version of the source that the value was read from; empty: not sent yet.'),
-})
-
-const PENDING: Condition = {
-  type: 'Ready',
-  status: 'Unknown',
-  reason: 'Pending',
-  message: 'waiting for the operator',
-  lastTransitionTime: '1970-01-01T00:00:00Z',
-}
-
 export const FleetWorkerStatus = Type.Object(
   {
-    observedGeneration: Type.Optional(
-      int('int64', 'The metadata.generation that this status describes; -1 before the first reconcile.', {
-        default: -1,
-      }),
-    ),
-    conditions: Type.Optional(
-      Type.Array(Condition, {
-        maxItems: 16,
-        'x-kubernetes-list-type': 'map',
-        'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready summarizes the others.',
-      }),
-    ),
+    observedGeneration: Type.Optional(observedGeneration()),
+    conditions: Type.Optional(conditionList()),
     state: Type.Optional(text(64, "The worker's state, as the master reports it.")),
     lastSeenTime: Type.Optional(time('When the worker was last seen by the master.')),
     lastError: Type.Optional(text(MAX_MESSAGE_CHARS, 'The last error that the worker reported, shortened.')),
@@ -227,12 +97,7 @@ export const FleetWorkerStatus = Type.Object(
             text(64, 'A digest of the last config that the master rejected. No replica sends it again unchanged.'),
           ),
           sources: Type.Optional(
-            Type.Array(SourceVersion, {
-              maxItems: 128,
-              'x-kubernetes-list-type': 'map',
-              'x-kubernetes-list-map-keys': ['field'],
-              description: 'The version of its source from which a field was sent last; never a value.',
-            }),
+            sourceVersions(128, 'The version of its source from which a field was sent last; never a value.'),
           ),
         },
         { description: 'The config at the master, and the bookkeeping of the operator.' },
@@ -260,7 +125,7 @@ export const FleetWorkerStatus = Type.Object(
       ),
     ),
   },
-  { description: 'The observed state of the worker.', default: { observedGeneration: -1, conditions: [PENDING] } },
+  { description: 'The observed state of the worker.', default: PENDING_STATUS },
 )
 export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 
@@ -274,14 +139,7 @@ export const ROOT_RULES = rules({
 
 /** A FleetWorker as the API server returns it: `spec` has its defaults, everything else is optional. */
 export interface FleetWorker {
-  readonly metadata: {
-    readonly name: string
-    readonly namespace: string
-    readonly uid: string
-    readonly generation: number
-    readonly creationTimestamp: string
-    readonly deletionTimestamp?: string
-  }
+  readonly metadata: ObjectMetadata
   readonly spec: FleetWorkerSpec
   readonly status?: FleetWorkerStatus
 }

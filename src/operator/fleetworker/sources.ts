@@ -22,6 +22,7 @@
 import { TextDecoder } from 'node:util'
 import { Buffer } from 'node:buffer'
 import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
+import type { ConfigSource } from '../config/index.ts'
 import {
   KubeError,
   type KubeObject,
@@ -33,7 +34,7 @@ import {
 } from '../kube/index.ts'
 import type { Source } from './desired.ts'
 import { type FleetWorkerObject, type SourceName, sourceNamesOf } from './resource.ts'
-import type { ConfigSource, FleetWorker } from './schema.ts'
+import type { FleetWorker } from './schema.ts'
 import { TYPE_PATTERN } from '../../protocol/index.ts'
 
 /** Rates of polling named sources, and sources that a resource waits for. */

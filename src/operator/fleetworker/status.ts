@@ -9,7 +9,8 @@
  */
 import type { Stats } from '../../protocol/index.ts'
 import { ACK_MS, type Facts, ONLINE_MS, type WorkerFacts, cleanText, conditionsOf, kubeTime } from './conditions.ts'
-import { type FleetWorkerStatus, MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from './schema.ts'
+import { MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from '../config/index.ts'
+import type { FleetWorkerStatus } from './schema.ts'
 import type { SecretState } from './desired.ts'
 import type { Registered } from '../fleet/index.ts'
 import { type ReconcileOutcome, refOf, sharing } from '../kube/index.ts'

@@ -6,7 +6,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Condition, FleetWorkerSpec, FleetWorkerStatus } from '../../../src/operator/fleetworker/index.ts'
+import type { Condition } from '../../../src/operator/config/index.ts'
+import type { FleetWorkerSpec, FleetWorkerStatus } from '../../../src/operator/fleetworker/index.ts'
 import { FLEETWORKERS } from '../fleetworker/kinds.ts'
 import { crashes, leaks, moreWrites } from './oracle.ts'
 import { anySpec } from './specs.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { JsonValue } from '../../../src/protocol/index.ts'
-import { boundFaults, valueFaults, type FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
+import { valueFaults } from '../../../src/operator/config/index.ts'
+import { boundFaults, type FleetWorkerSpec } from '../../../src/operator/fleetworker/index.ts'
 import { fleetWorker } from './samples.ts'
 
 const faults = (spec: Partial<FleetWorkerSpec>): readonly string[] => boundFaults(fleetWorker(spec))

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
+import type { Condition } from '../../../src/operator/config/index.ts'
 import {
   ACK_MS,
   cleanText,
   conditionsOf,
   ONLINE_MS,
   REASONS,
-  type Condition,
   type Facts,
   type SyncedReason,
 } from '../../../src/operator/fleetworker/index.ts'

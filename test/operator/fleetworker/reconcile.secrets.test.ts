@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { ConfigSource } from '../../../src/operator/fleetworker/index.ts'
+import type { ConfigSource } from '../../../src/operator/config/index.ts'
 import { reconcileFixture, type ReconcileFixture } from './reconcile-fixture.ts'
 
 const KEY: ConfigSource = { field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }

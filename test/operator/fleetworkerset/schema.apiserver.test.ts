@@ -1,0 +1,358 @@
+/**
+ * Tests the CustomResourceDefinition of FleetWorkerSet on a real API server: the server accepts it without warnings,
+ * each rule has one rejected and one accepted object, and kubectl works with it.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Buffer } from 'node:buffer'
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { type KubeResponse, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
+import { withApiServer } from '../with-programs.ts'
+import { largestStatus } from './largest.ts'
+
+const FILE = new URL('../../../crds/fleetworkersets.muster.dev.yaml', import.meta.url)
+const CRD = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/fleetworkersets.muster.dev'
+const OBJECTS = '/apis/muster.dev/v1alpha1/namespaces/default/fleetworkersets'
+const MAX_STATUS_BYTES = 65_536
+
+type Json = Record<string, unknown>
+interface Crd {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+}
+
+const secretSource = (field: string): Json => ({ field, secretKeyRef: { name: 's', key: 'k' } })
+const labels = (count: number): Json => ({
+  matchLabels: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v'])),
+})
+const patterns = (count: number): Json => ({ idPatterns: Array.from({ length: count }, (_, index) => `a-${index}-*`) })
+const override = (more: Json): Json => ({ overrides: [{ worker: 'w-0', ...more }] })
+const overrides = (count: number): Json => ({
+  overrides: Array.from({ length: count }, (_, index) => ({ worker: `w-${index}` })),
+})
+const rollout = (more: Json): Json => ({ rollout: more })
+
+/**
+ * Name of the rule; an accepted spec; a rejected one; the message of the rejection. `type` and `selector` are added if
+ * they are missing.
+ */
+const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
+  ['type: pattern', { type: 'http-probe' }, { type: 'Http' }, /spec\.type/],
+  ['type: required', { type: 'a' }, { type: null }, /spec\.type/],
+  ['selector: required', { selector: { idPatterns: ['*'] } }, { selector: null }, /spec\.selector/],
+  [
+    'selector: a pattern or a label',
+    { selector: labels(1) },
+    { selector: {} },
+    /give a pattern in idPatterns or a label/,
+  ],
+  [
+    'selector: no label',
+    { selector: { idPatterns: ['a'], matchLabels: {} } },
+    { selector: labels(0) },
+    /give a pattern/,
+  ],
+  ['idPatterns: one', { selector: patterns(1) }, { selector: { idPatterns: [] } }, /spec\.selector\.idPatterns/],
+  ['idPatterns: 16', { selector: patterns(16) }, { selector: patterns(17) }, /spec\.selector\.idPatterns: Too many/],
+  [
+    'idPatterns: characters',
+    { selector: { idPatterns: ['A-z_0.9:?@*', '*'] } },
+    { selector: { idPatterns: ['a/b'] } },
+    /spec\.selector\.idPatterns\[0\]/,
+  ],
+  ['idPatterns: not empty', { selector: { idPatterns: ['?'] } }, { selector: { idPatterns: [''] } }, /idPatterns\[0\]/],
+  [
+    'idPatterns: length',
+    { selector: { idPatterns: ['a'.repeat(253)] } },
+    { selector: { idPatterns: ['a'.repeat(254)] } },
+    /idPatterns\[0\]: Too long/,
+  ],
+  [
+    'idPatterns: a set',
+    { selector: { idPatterns: ['a', 'b'] } },
+    { selector: { idPatterns: ['a', 'a'] } },
+    /Duplicate value/,
+  ],
+  ['matchLabels: 16', { selector: labels(16) }, { selector: labels(17) }, /spec\.selector\.matchLabels: Too many/],
+  [
+    'matchLabels: keys',
+    { selector: { matchLabels: { 'example.com/a-0': 'x' } } },
+    { selector: { matchLabels: { Zone: 'x' } } },
+    /a key has 1 to 63 lower-case letters/,
+  ],
+  [
+    'matchLabels: length of keys',
+    { selector: { matchLabels: { ['a'.repeat(63)]: 'x' } } },
+    { selector: { matchLabels: { ['a'.repeat(64)]: 'x' } } },
+    /a key has 1 to 63 lower-case letters/,
+  ],
+  [
+    'matchLabels: values',
+    { selector: { matchLabels: { a: ' ~', b: '' } } },
+    { selector: { matchLabels: { a: 'ä' } } },
+    /spec\.selector\.matchLabels\.a/,
+  ],
+  [
+    'matchLabels: length of values',
+    { selector: { matchLabels: { a: 'x'.repeat(63) } } },
+    { selector: { matchLabels: { a: 'x'.repeat(64) } } },
+    /spec\.selector\.matchLabels\.a: Too long/,
+  ],
+  ['config: an object', { config: {} }, { config: 'x' }, /spec\.config/],
+  ['config.slots', { config: { slots: 1024 } }, { config: { slots: 1025 } }, /spec\.config\.slots/],
+  [
+    'configFrom: one of two references',
+    { configFrom: [secretSource('a')] },
+    { configFrom: [{ field: 'a' }] },
+    /name one of secretKeyRef and configMapKeyRef/,
+  ],
+  [
+    'configFrom: forbidden names',
+    { configFrom: [secretSource('constructor_')] },
+    { configFrom: [secretSource('constructor')] },
+    /not allowed in a config/,
+  ],
+  ['slots: range', { slots: 0 }, { slots: 1025 }, /spec\.slots/],
+  [
+    'slots: not in config too',
+    { slots: 2, config: { enabled: true } },
+    { slots: 2, config: { slots: 2 } },
+    /set slots once, in spec\.slots or in spec\.config/,
+  ],
+  [
+    'slots: not in configFrom too',
+    { slots: 2, configFrom: [secretSource('a')] },
+    { slots: 2, configFrom: [secretSource('slots')] },
+    /set slots once, in spec\.slots or in spec\.configFrom/,
+  ],
+  ['overrides: 32', overrides(32), overrides(33), /spec\.overrides: Too many/],
+  ['overrides: ids', override({ worker: 'a:b@c_d.e' }), override({ worker: 'a-*' }), /spec\.overrides\[0\]\.worker/],
+  ['overrides: worker required', override({}), override({ worker: null }), /spec\.overrides\[0\]\.worker/],
+  [
+    'overrides: a worker once',
+    overrides(2),
+    { overrides: [{ worker: 'w-0' }, { worker: 'w-0', slots: 1 }] },
+    /Duplicate value/,
+  ],
+  ['overrides: slots', override({ slots: 1024 }), override({ slots: 1025 }), /spec\.overrides\[0\]\.slots/],
+  [
+    'overrides: slots once',
+    { slots: 1, ...override({ slots: 2, config: { depth: 1 } }) },
+    override({ slots: 2, config: { slots: 2 } }),
+    /set slots once, in slots or in config/,
+  ],
+  [
+    'overrides: config',
+    override({ config: { enabled: false } }),
+    override({ config: { enabled: 'no' } }),
+    /spec\.overrides\[0\]\.config\.enabled/,
+  ],
+  ['managementPolicy', { managementPolicy: 'Warn' }, { managementPolicy: 'warn' }, /spec\.managementPolicy/],
+  ['deletionPolicy', { deletionPolicy: 'Deregister' }, { deletionPolicy: 'Delete' }, /spec\.deletionPolicy/],
+  [
+    'ignoreDifferences: pointers',
+    { ignoreDifferences: ['/a/b~1c/0'] },
+    { ignoreDifferences: ['a'] },
+    /spec\.ignoreDifferences\[0\]/,
+  ],
+  ['suspend', { suspend: true }, { suspend: 'yes' }, /spec\.suspend/],
+  ['maxUnavailable: percent', rollout({ maxUnavailable: '1%' }), rollout({ maxUnavailable: '0%' }), /maxUnavailable/],
+  ['maxUnavailable: 100%', rollout({ maxUnavailable: '100%' }), rollout({ maxUnavailable: '101%' }), /maxUnavailable/],
+  ['maxUnavailable: text', rollout({ maxUnavailable: '99%' }), rollout({ maxUnavailable: '5' }), /maxUnavailable/],
+  ['maxUnavailable: integer', rollout({ maxUnavailable: 0 }), rollout({ maxUnavailable: -1 }), /maxUnavailable/],
+  [
+    'maxUnavailable: greatest',
+    rollout({ maxUnavailable: 1_000_000 }),
+    rollout({ maxUnavailable: 1_000_001 }),
+    /maxUnavailable/,
+  ],
+  ['maxUnavailable: whole', rollout({ maxUnavailable: 3 }), rollout({ maxUnavailable: 1.5 }), /maxUnavailable/],
+  [
+    'ackTimeoutSeconds: least',
+    rollout({ ackTimeoutSeconds: 35 }),
+    rollout({ ackTimeoutSeconds: 34 }),
+    /ackTimeoutSeconds/,
+  ],
+  [
+    'ackTimeoutSeconds: greatest',
+    rollout({ ackTimeoutSeconds: 3_600, progressDeadlineSeconds: 3_601 }),
+    rollout({ ackTimeoutSeconds: 3_601, progressDeadlineSeconds: 3_602 }),
+    /ackTimeoutSeconds/,
+  ],
+  [
+    'progressDeadlineSeconds: above ackTimeoutSeconds',
+    rollout({ progressDeadlineSeconds: 61 }),
+    rollout({ progressDeadlineSeconds: 60 }),
+    /progressDeadlineSeconds must be greater than ackTimeoutSeconds/,
+  ],
+  [
+    'progressDeadlineSeconds: greatest',
+    rollout({ progressDeadlineSeconds: 86_400 }),
+    rollout({ progressDeadlineSeconds: 86_401 }),
+    /progressDeadlineSeconds/,
+  ],
+  [
+    'forgetAfterSeconds',
+    { forgetAfterSeconds: 31_536_000 },
+    { forgetAfterSeconds: 31_536_001 },
+    /spec\.forgetAfterSeconds/,
+  ],
+]
+
+withApiServer('the CustomResourceDefinition of sets', () => {
+  describe('the CustomResourceDefinition of sets', () => {
+    let server: ApiServer
+    let made = 0
+    const create = (spec: Json): Promise<KubeResponse> =>
+      server.request('POST', OBJECTS, {
+        body: {
+          apiVersion: 'muster.dev/v1alpha1',
+          kind: 'FleetWorkerSet',
+          metadata: { name: `s${(made += 1)}` },
+          spec: { type: 'a', selector: { idPatterns: ['*'] }, ...spec },
+        },
+      })
+    const created = async (spec: Json = {}): Promise<string> => {
+      const { status, body } = await create(spec)
+      expect({ status, message: body['message'] }).toEqual({ status: 201, message: undefined })
+      return (body['metadata'] as { name: string }).name
+    }
+    const read = async (name: string): Promise<Json> => (await server.request('GET', `${OBJECTS}/${name}`)).body
+    const changed = (name: string, spec: Json): Promise<KubeResponse> =>
+      server.request('PATCH', `${OBJECTS}/${name}`, { body: { spec }, contentType: 'application/merge-patch+json' })
+    const applyStatus = (name: string, status: unknown): Promise<KubeResponse> =>
+      server.request('PATCH', `${OBJECTS}/${name}/status?fieldManager=muster-operator&force=true`, {
+        body: { apiVersion: 'muster.dev/v1alpha1', kind: 'FleetWorkerSet', metadata: { name }, status },
+        contentType: 'application/apply-patch+yaml',
+      })
+
+    beforeAll(async () => {
+      server = await startApiServer()
+      await server.install(parse(readFileSync(FILE, 'utf8')) as CustomResourceDefinition)
+      await server.kubectl('wait', '--for=condition=Established', 'crd/fleetworkersets.muster.dev', '--timeout=30s')
+    }, 120_000)
+    afterAll(() => server.close())
+
+    it('is established and structural', async () => {
+      const found = ((await server.request('GET', CRD)).body as Crd).status?.conditions ?? []
+      expect(Object.fromEntries(found.map(({ type, status }) => [type, status]))).toMatchObject({
+        Established: 'True',
+        NamesAccepted: 'True',
+      })
+      expect(found.filter(({ type }) => type === 'NonStructuralSchema')).toEqual([])
+    })
+
+    it.each(RULES)(
+      'accepts a valid spec, and reports the fault of an invalid one (%s)',
+      async (_, good, bad, message) => {
+        await created(good)
+        const refused = await create(bad)
+        expect(refused.status).toBe(422)
+        expect(refused.body['message']).toMatch(message)
+      },
+    )
+
+    it('rejects a change of the type, and accepts another selector', async () => {
+      const name = await created({ type: 'a' })
+      expect((await changed(name, { type: 'b' })).body['message']).toMatch(/type is immutable/)
+      expect((await changed(name, { type: 'a', selector: { matchLabels: { zone: 'eu-1' } } })).status).toBe(200)
+    })
+
+    it('sets defaults, and a status that shows that no operator has seen it', async () => {
+      const spec = { config: {}, configFrom: [secretSource('a')], overrides: [{ worker: 'w' }] }
+      const body = await read(await created(spec))
+      expect(body['spec']).toEqual({
+        type: 'a',
+        selector: { idPatterns: ['*'] },
+        config: {},
+        configFrom: [{ ...secretSource('a'), as: 'String' }],
+        overrides: [{ worker: 'w' }],
+        managementPolicy: 'Enforce',
+        deletionPolicy: 'Retain',
+        rollout: { maxUnavailable: '10%', ackTimeoutSeconds: 60, progressDeadlineSeconds: 600 },
+        forgetAfterSeconds: 0,
+      })
+      expect(body['status']).toMatchObject({
+        observedGeneration: -1,
+        conditions: [{ type: 'Ready', status: 'Unknown', reason: 'Pending' }],
+      })
+    })
+
+    it('completes a rollout that names some fields, and keeps an integer an integer', async () => {
+      const name = await created({ rollout: { maxUnavailable: 3, ackTimeoutSeconds: null } })
+      expect((await read(name))['spec']).toMatchObject({
+        rollout: { maxUnavailable: 3, ackTimeoutSeconds: 60, progressDeadlineSeconds: 600 },
+      })
+    })
+
+    it('keeps all fields of configs, and drops fields that a later release may have', async () => {
+      const config = { Own_field: { deep: [1, { x: null }] }, nothing: null }
+      const name = await created({ config, overrides: [{ worker: 'w', config }], paused: true, replicas: 3 })
+      const spec = (await read(name))['spec'] as Json
+      expect(spec).toMatchObject({ config, overrides: [{ worker: 'w', config }] })
+      expect(Object.keys(spec)).not.toEqual(expect.arrayContaining(['paused', 'replicas']))
+    })
+
+    it('treats null as not set when it checks that slots are set in one place only', async () => {
+      const overridden = { overrides: [{ worker: 'w', slots: 1, config: { slots: null } }] }
+      expect((await create({ slots: 1, config: { slots: null }, ...overridden })).status).toBe(201)
+    })
+
+    it('shows its columns in kubectl get, by short name and category', async () => {
+      const name = await created()
+      const put = await applyStatus(name, {
+        observedGeneration: 1,
+        currentRevision: '7f3ac1d09b2e',
+        updateRevision: '91bc02f7a1c4',
+        workers: { matched: 240, updated: 24, acknowledged: 237, unavailable: 1 },
+        conditions: [
+          {
+            type: 'Ready',
+            status: 'True',
+            reason: 'Complete',
+            message: '',
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          },
+        ],
+      })
+      expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
+      const [head = '', row = ''] = (await server.kubectl('get', 'fws', name)).stdout.split('\n')
+      const wide = (await server.kubectl('get', 'muster', '-o', 'wide')).stdout.split('\n')
+      const names = ['NAME', 'TYPE', 'READY', 'WORKERS', 'UPDATED', 'ACKED', 'UNAVAILABLE', 'REVISION', 'AGE']
+      expect(head.split(/\s+/).filter(Boolean)).toEqual(names)
+      expect(row.split(/\s+/).slice(0, 8)).toEqual([name, 'a', 'True', '240', '24', '237', '1', '7f3ac1d09b2e'])
+      expect(wide[0]?.split(/\s+/)).toEqual([...names, 'UPDATE', 'POLICY', 'REASON'])
+      expect(wide.find((line) => line.startsWith(`${name} `) || line.includes(`/${name} `))).toMatch(
+        /91bc02f7a1c4\s+Enforce\s+Complete/,
+      )
+    })
+
+    it('can be selected by type', async () => {
+      const name = await created({ type: 'rare' })
+      expect((await server.kubectl('get', 'fws', '--field-selector=spec.type=rare', '-o', 'name')).stdout.trim()).toBe(
+        `fleetworkerset.muster.dev/${name}`,
+      )
+    })
+
+    it('accepts the largest status, which takes less than 64 KiB', async () => {
+      const name = await created()
+      const status = largestStatus()
+      const put = await applyStatus(name, status)
+      expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
+      expect(put.body['status']).toEqual(status)
+      expect(Buffer.byteLength(JSON.stringify(put.body['status']))).toBeLessThan(MAX_STATUS_BYTES)
+    })
+
+    it('has no scale subresource yet', async () => {
+      expect((await server.request('GET', `${OBJECTS}/${await created()}/scale`)).status).toBe(404)
+    })
+
+    it('is explained by kubectl, field by field', async () => {
+      expect((await server.kubectl('explain', 'fws.spec.rollout.maxUnavailable')).stdout).toContain(
+        'How many workers may be unavailable',
+      )
+      expect((await server.kubectl('explain', 'fws.status.workers.pinned')).stdout).toContain(
+        'a FleetWorker of their own',
+      )
+    })
+  })
+})
