@@ -94,12 +94,11 @@ function chartText(version) {
 export function chartFiles() {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   const readme = readFileSync(`${CHART}/README.md`, 'utf8')
-  const [[crd, definition]] = crdFiles()
   return new Map([
     [`${CHART}/Chart.yaml`, chartText(version)],
     [`${CHART}/values.yaml`, `# ${HEAD}\n${yamlLines(Values).join('\n')}\n`],
     [`${CHART}/values.schema.json`, schemaText()],
-    [`${CHART}/files/${crd.replace('crds/', '')}`, definition],
+    ...[...crdFiles()].map(([path, text]) => [`${CHART}/files/${path.replace('crds/', '')}`, text]),
     ...[...dashboards()].map(([name, text]) => [`${CHART}/files/dashboards/${name}`, text]),
     [`${CHART}/files/removed.json`, `${JSON.stringify(REMOVED, null, 2)}\n`],
     [`${CHART}/README.md`, readme.replace(TABLE, (_, start, end) => `${start}${tableText()}${end}`)],

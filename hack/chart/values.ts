@@ -137,8 +137,8 @@ export const Values = closed({
     false,
   ),
   crds: closed({
-    install: flag('Install the FleetWorker CRD. Set it to true in only one release per cluster.', true),
-    keep: flag('Keep the CRD, and with it every FleetWorker, when the release is uninstalled.', true),
+    install: flag('Install the CRDs. Set it to true in only one release per cluster.', true),
+    keep: flag('Keep the CRDs, and with them all FleetWorkers and sets, when the release is uninstalled.', true),
     annotations: textMap('Additional annotations of the CRD.'),
   }),
   masterUrl: text('URL of the master that operator and workers connect to; "" = the master of this release.', '', {
@@ -196,10 +196,10 @@ export const Values = closed({
     pod: pod({ cpu: '100m', memory: '256Mi', limit: '512Mi' }, 60),
   }),
   operator: closed({
-    enabled: flag('Run the operator that reconciles FleetWorkers.', true),
+    enabled: flag('Run the operator that reconciles FleetWorkers and FleetWorkerSets.', true),
     replicas: int('Number of pods. With 2, one is the leader and the other a warm standby.', 1, 0, 10),
     watchNamespaces: list(
-      'Namespaces to watch for FleetWorkers; [] = the namespace of the release, ["*"] = all.',
+      'Namespaces to watch for FleetWorkers and FleetWorkerSets; [] = the namespace of the release, ["*"] = all.',
       [],
       '^(\\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$',
     ),
@@ -225,7 +225,10 @@ export const Values = closed({
     }),
     rbac: closed({
       create: flag('Create the roles and bindings of the operator.', true),
-      aggregate: flag('Add permissions for FleetWorkers to the ClusterRoles view, edit and admin.', true),
+      aggregate: flag(
+        'Add permissions for FleetWorkers and FleetWorkerSets to the ClusterRoles view, edit and admin.',
+        true,
+      ),
     }),
     pod: pod({ cpu: '50m', memory: '128Mi', limit: '256Mi' }, 30),
   }),

@@ -9,6 +9,7 @@ import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
+import { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../src/operator/fleetworkerset/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
 import { compareText } from '../../src/runtime/index.ts'
 import { ROWS } from '../../src/worker-test/index.ts'
@@ -248,18 +249,22 @@ function adminVerbs() {
   return table(['muster …', 'what', 'options'], rows)
 }
 
-// ── The FleetWorker ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The FleetWorker and the FleetWorkerSet ─────────────────────────────────────────────────────────────────────────
 
-const resourceFields = ({ properties, required = [] }) =>
-  table(
-    ['field', 'value', 'default', 'meaning'],
-    Object.entries(properties).map(([name, field]) => [
-      code(required.includes(name) ? name : `${name}?`),
+/** `expanded`: objects whose own fields have rows too, such as `rollout.maxUnavailable`. */
+const resourceFields = (schema, expanded = []) =>
+  table(['field', 'value', 'default', 'meaning'], resourceRows(schema, expanded))
+
+const resourceRows = ({ properties, required = [] }, expanded, path = '') =>
+  Object.entries(properties).flatMap(([name, field]) => [
+    [
+      code(`${path}${required.includes(name) ? name : `${name}?`}`),
       code(resourceValue(field)),
       field.default === undefined || typeof field.default === 'object' ? '' : code(JSON.stringify(field.default)),
       field.description,
-    ]),
-  )
+    ],
+    ...(expanded.includes(name) ? resourceRows(field, [], `${path}${name}.`) : []),
+  ])
 
 function resourceValue(field) {
   if (field.enum !== undefined) return field.enum.join(' | ')
@@ -269,9 +274,11 @@ function resourceValue(field) {
     return `[${item}], at most ${maxItems}`
   }
   if (field.type === 'object')
-    return field['x-kubernetes-preserve-unknown-fields'] === true
+    return field['x-kubernetes-preserve-unknown-fields'] === true || field.properties === undefined
       ? 'object'
       : `{${Object.keys(field.properties).join(', ')}}`
+  if (field['x-kubernetes-int-or-string'] === true)
+    return `integer, ${field.minimum}..${field.maximum}, or a percentage`
   if (field.type === 'string' && field.maxLength !== undefined) return `string, at most ${field.maxLength}`
   return field.minimum === undefined
     ? (field.format ?? field.type)
@@ -346,6 +353,8 @@ export async function tables() {
       'operator-metrics': await fromOperator(),
       'fleetworker-spec': resourceFields(FleetWorkerSpec),
       'fleetworker-status': resourceFields(FleetWorkerStatus),
+      'fleetworkerset-spec': resourceFields(FleetWorkerSetSpec, ['selector', 'rollout']),
+      'fleetworkerset-status': resourceFields(FleetWorkerSetStatus, ['workers', 'drift']),
       'fleetworker-reasons': reasons(),
       'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
       'http-probe-config': fields(probe.configSchema, descriptions.FIELD_WORDS, { without: BASE }),

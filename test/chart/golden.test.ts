@@ -29,7 +29,7 @@ const objects = (values: Json): readonly KubeObject[] =>
   render(values)
     .map((each) =>
       each.kind === 'CustomResourceDefinition'
-        ? { ...each, spec: '(files/fleetworkers.muster.dev.yaml)' }
+        ? { ...each, spec: `(files/${each.metadata.name}.yaml)` }
         : (readable(each) as KubeObject),
     )
     .toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))

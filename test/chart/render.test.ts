@@ -99,6 +99,7 @@ describe('the chart', () => {
       'ConfigMap muster-redis',
       'ConfigMap muster-test',
       'CustomResourceDefinition fleetworkers.muster.dev',
+      'CustomResourceDefinition fleetworkersets.muster.dev',
       'Deployment muster-bootstrap',
       'Deployment muster-master',
       'Deployment muster-operator',

@@ -76,9 +76,8 @@ describe('the objects of the chart', () => {
     }
   })
 
-  it('come from a chart whose examples match its own kind', () => {
-    expect(readFileSync(join(CHART, 'files/fleetworkers.muster.dev.yaml'), 'utf8')).toBe(
-      readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8'),
-    )
+  it.each(['fleetworkers', 'fleetworkersets'])('come from a chart whose examples match its own kind, %s', (plural) => {
+    const name = `${plural}.muster.dev.yaml`
+    expect(readFileSync(join(CHART, 'files', name), 'utf8')).toBe(readFileSync(join('crds', name), 'utf8'))
   })
 })

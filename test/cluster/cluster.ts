@@ -8,6 +8,8 @@ import { describe, expect, it } from '@jest/globals'
 import { programPath } from '../operator/programs.ts'
 
 const FOLDER = `${process.cwd()}/.tools/cluster`
+/** The definitions that a release installs. */
+export const CRDS = ['fleetworkers.muster.dev', 'fleetworkersets.muster.dev']
 export const KUBECONFIG = `${FOLDER}/kubeconfig`
 const COMMAND_WITHIN_MS = 180_000
 

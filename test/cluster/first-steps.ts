@@ -11,7 +11,7 @@ import { type Step, stepsOf } from '../docs/page.ts'
 import { Terminal } from '../docs/terminal.ts'
 import { freePort } from '../kit/index.ts'
 import { programPath } from '../operator/programs.ts'
-import { chain, expectHidden, KUBECONFIG, Namespace } from './cluster.ts'
+import { chain, CRDS, expectHidden, KUBECONFIG, Namespace } from './cluster.ts'
 
 const STEP_MS = 300_000
 const COMMANDS_WITHIN_MS = 180_000
@@ -75,7 +75,7 @@ export function firstSteps(): void {
     if (scratch === '') return // The installation existed before this test.
     await terminal.close()
     await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
-    await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found')
+    await place.kubectl('delete', 'customresourcedefinition', ...CRDS, '--ignore-not-found')
     rmSync(scratch, { recursive: true, force: true })
     console.log(figures.join('\n'))
   }, STEP_MS)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Proc } from '../e2e/fleet.ts'
 import { finalizerCommand } from '../operator/finalizer-command.ts'
 import { Authority } from './authority.ts'
-import { chain, expectHidden, ingress, Namespace, withCluster, type Pod } from './cluster.ts'
+import { chain, CRDS, expectHidden, ingress, Namespace, withCluster, type Pod } from './cluster.ts'
 import { seeDashboard } from './dashboard.ts'
 import { firstSteps } from './first-steps.ts'
 import { Swarm } from './outside-socket.ts'
@@ -232,7 +232,7 @@ withCluster('an installation over its lifetime', () => {
       authority.remove()
       await place.kubectl('delete', 'namespace', place.name, '--ignore-not-found', '--timeout=150s')
       // Helm keeps the definition by design; it belongs to this release.
-      await place.kubectl('delete', 'customresourcedefinition', 'fleetworkers.muster.dev', '--ignore-not-found')
+      await place.kubectl('delete', 'customresourcedefinition', ...CRDS, '--ignore-not-found')
       console.log(figures.join('\n'))
     }, STEP_MS)
 

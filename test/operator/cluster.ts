@@ -134,9 +134,10 @@ export class Cluster {
   }
 
   async #install(rights: string): Promise<void> {
-    await this.server.install(
-      parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')) as CustomResourceDefinition,
-    )
+    for (const plural of ['fleetworkers', 'fleetworkersets'])
+      await this.server.install(
+        parse(readFileSync(`crds/${plural}.muster.dev.yaml`, 'utf8')) as CustomResourceDefinition,
+      )
     for (const name of ['muster', 'team-a']) await this.ok('POST', '/api/v1/namespaces', { metadata: { name } })
     await this.kubectl('apply', '-k', join('manifests/operator', rights))
   }

@@ -11,6 +11,7 @@ import { Cluster, type Resource } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
 const FLEET_WORKERS = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers'
+const FLEET_WORKER_SETS = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkersets'
 const APPLY = 'application/apply-patch+yaml'
 const MERGE = 'application/merge-patch+json'
 const MAX_CONFIG_BYTES = 256 * 1_024
@@ -34,6 +35,16 @@ withApiServer('FleetWorkers with several writers', () => {
     metadata: { name, namespace: 'team-a' },
     spec: { type: 'http-probe', ...spec },
   })
+  /** Creates a set that changes no worker. @returns its path. */
+  const suspendedSet = async (name: string): Promise<string> => {
+    await cluster.ok('POST', FLEET_WORKER_SETS, {
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorkerSet',
+      metadata: { name, namespace: 'team-a', labels: { team: 'a' } },
+      spec: { type: 'http-probe', selector: { idPatterns: [name] }, suspend: true },
+    })
+    return `${FLEET_WORKER_SETS}/${name}`
+  }
   /** Applies without force, as a GitOps engine does: a conflict is an error. */
   const git = (name: string, spec: object, query = ''): Promise<Resource> =>
     cluster.ok<Resource>('PATCH', `${FLEET_WORKERS}/${name}?fieldManager=git${query}`, manifest(name, spec), APPLY)
@@ -272,9 +283,12 @@ withApiServer('FleetWorkers with several writers', () => {
             components: [from('components/operator-guard')],
           }),
         )
-        const asOperator = async (body: object): Promise<readonly [number, string]> => {
+        const asOperator = async (
+          body: object,
+          path = `${FLEET_WORKERS}/guarded`,
+        ): Promise<readonly [number, string]> => {
           const token = await cluster.operatorToken()
-          const { status, body: answer } = await cluster.server.request('PATCH', `${FLEET_WORKERS}/guarded`, {
+          const { status, body: answer } = await cluster.server.request('PATCH', path, {
             body,
             contentType: MERGE,
             token,
@@ -293,7 +307,21 @@ withApiServer('FleetWorkers with several writers', () => {
           403,
           expect.stringContaining('the operator may not change the spec of a FleetWorker'),
         ])
-        expect((await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }))[0]).toBe(200)
+        const set = await suspendedSet('guarded')
+        expect(await asOperator({ spec: { selector: { idPatterns: ['*'] } } }, set)).toEqual([
+          403,
+          expect.stringContaining('the operator may not change the spec of a FleetWorker or FleetWorkerSet'),
+        ])
+        for (const path of [`${FLEET_WORKERS}/guarded`, set]) {
+          for (const metadata of [{ annotations: { a: 'b' } }, { labels: { a: 'b' } }])
+            expect(await asOperator({ metadata }, path)).toEqual([
+              403,
+              expect.stringContaining('the operator may only change the finalizers'),
+            ])
+          expect(await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }, path)).toEqual([200, undefined])
+        }
+        await cluster.ok('PATCH', set, { metadata: { finalizers: null } }, MERGE)
+        await cluster.ok('DELETE', set)
         await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
         await cluster.condition('guarded', 'Synced=InSync')
         await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'guarded', '--timeout=60s')

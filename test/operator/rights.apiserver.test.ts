@@ -15,6 +15,11 @@ import { recordingLog } from '../kit/index.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000
+/** Granted for the controller of FleetWorkerSets, which is not part of the operator yet. */
+const NOT_USED_YET = [
+  ...['get', 'list', 'patch', 'watch'].map((verb) => `watched: fleetworkersets.muster.dev ${verb}`),
+  'watched: fleetworkersets/status.muster.dev patch',
+]
 const CONSENT = { 'muster.dev/config-for': '*' }
 
 interface Rule {
@@ -126,7 +131,7 @@ withApiServer('the permissions of the operator', () => {
         expect(await cluster.stopOperator()).toBe(0)
         const asked = cluster.audit()
         expect(asked.filter(({ responseStatus }) => responseStatus?.code === 403).map(used)).toEqual([])
-        const words = [...new Set(asked.map(used))].toSorted()
+        const words = [...new Set(asked.map(used)), ...NOT_USED_YET].toSorted()
         expect(words).toEqual([...granted(variant)].toSorted())
       },
       TEST_MS,
@@ -156,6 +161,9 @@ withApiServer('the permissions of the operator', () => {
           ['create', 'secrets', '-n', 'muster'],
           ['update', 'fleetworkers.muster.dev', '-n', 'team-a'],
           ['delete', 'fleetworkers.muster.dev', '-n', 'team-a'],
+          ['update', 'fleetworkersets.muster.dev', '-n', 'team-a'],
+          ['create', 'fleetworkersets.muster.dev', '-n', 'team-a'],
+          ['delete', 'fleetworkersets.muster.dev', '-n', 'team-a'],
           ['delete', 'leases.coordination.k8s.io', '-n', 'muster'],
           ['get', 'pods', '-n', 'muster'],
           ['get', 'namespaces'],

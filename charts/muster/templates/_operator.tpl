@@ -36,7 +36,7 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 {{- end }}
 {{- end }}
 
-{{/* The namespaces whose FleetWorkers the operator watches, as a list; [] = all. */}}
+{{/* The namespaces whose FleetWorkers and FleetWorkerSets the operator watches, as a list; [] = all. */}}
 {{- define "muster.watchedNamespaces" -}}
 {{- $names := .Values.operator.watchNamespaces | default (list .Release.Namespace) -}}
 {{- has "*" $names | ternary list $names | toYaml -}}
@@ -45,10 +45,10 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 {{/* The RBAC rules of the operator in each watched namespace. */}}
 {{- define "muster.watchRules" -}}
 - apiGroups: [muster.dev]
-  resources: [fleetworkers]
+  resources: [fleetworkers, fleetworkersets]
   verbs: [get, list, watch, patch]
 - apiGroups: [muster.dev]
-  resources: [fleetworkers/status]
+  resources: [fleetworkers/status, fleetworkersets/status]
   verbs: [patch]
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -1,5 +1,6 @@
--- Computes the health of a FleetWorker for Argo CD, which has no rules for custom resources. Put it into the ConfigMap
--- argocd-cm under the key resource.customizations.health.muster.dev_FleetWorker.
+-- Computes the health of a FleetWorker or FleetWorkerSet for Argo CD, which has no rules for custom resources. Put it
+-- into the ConfigMap argocd-cm under two keys: resource.customizations.health.muster.dev_FleetWorker and
+-- resource.customizations.health.muster.dev_FleetWorkerSet.
 --
 -- Checks in this order: not yet reconciled, suspended, stalled, reconciling, ready or not ready.
 

@@ -9,6 +9,7 @@ import { parse } from 'yaml'
 import { type KubeResponse, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
 import { largestStatus } from './largest.ts'
+import { SET_STATES } from './states.ts'
 
 const FILE = new URL('../../../crds/fleetworkersets.muster.dev.yaml', import.meta.url)
 const CRD = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/fleetworkersets.muster.dev'
@@ -340,6 +341,26 @@ withApiServer('the CustomResourceDefinition of sets', () => {
       expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
       expect(put.body['status']).toEqual(status)
       expect(Buffer.byteLength(JSON.stringify(put.body['status']))).toBeLessThan(MAX_STATUS_BYTES)
+    })
+
+    it.each(SET_STATES.filter(({ object }) => !object.deleting && object.status.observedGeneration !== -1))(
+      'accepts the status of a state, and kubectl wait has the right result ($name)',
+      async ({ object: { generation, suspend, status }, expected: [, , isReady] }) => {
+        const name = await created({ suspend })
+        for (let slots = 1; slots < generation; slots += 1) await changed(name, { slots })
+        expect((await read(name))['metadata']).toMatchObject({ generation })
+        const put = await applyStatus(name, status)
+        expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
+        expect(put.body['status']).toEqual(status)
+        expect((await server.kubectl('wait', '--for=condition=Ready', `fws/${name}`, '--timeout=0')).code === 0).toBe(
+          isReady,
+        )
+      },
+    )
+
+    it('lets kubectl wait time out before an operator has seen it', async () => {
+      const wait = await server.kubectl('wait', '--for=condition=Ready', `fws/${await created()}`, '--timeout=0')
+      expect(wait).toMatchObject({ code: 1 })
     })
 
     it('has no scale subresource yet', async () => {
