@@ -74,7 +74,7 @@ function wordOf(book, name) {
 
 const TYPE = '/api/v1/automations/{type}'
 const SECTIONS = [
-  ['Workers', (path) => path.startsWith(`${TYPE}/workers`)],
+  ['Workers', (path) => /^\/(?:workers|configs|revisions|enrolments)(?:\/|$)/.test(path.slice(TYPE.length))],
   ['Output streams', (path) => path.startsWith(`${TYPE}/output`)],
   ['Tasks', (path) => path.startsWith(`${TYPE}/`)],
   ['Discovery', (path) => path.startsWith('/api/v1/') && !path.startsWith('/api/v1/pools')],

@@ -45,9 +45,22 @@ export const QueueTotals = Data({
 })
 export type QueueTotals = Static<typeof QueueTotals>
 
+/**
+ * The enrolment rule that selects a new worker (D141). `error`: why the worker got the default config instead.
+ */
+export const Enrolled = Data({ rule: Type.String(), error: Type.Optional(Type.String()) })
+export type Enrolled = Static<typeof Enrolled>
+
 /** The data of each event, by its name. */
 export const EVENTS = {
-  'worker.registered': Data({ ...ofWorker, state: Type.Literal('IDLE'), config_gen: Type.Integer() }),
+  'worker.registered': Data({
+    ...ofWorker,
+    state: Type.Literal('IDLE'),
+    config_gen: Type.Integer(),
+    enrolment: Type.Optional(Enrolled),
+    config_revision: Type.Optional(Type.String()),
+    managed_by: Type.Optional(Nullable(Type.String())),
+  }),
   'worker.connected': Data({
     ...ofWorker,
     connected: Type.Literal(true),

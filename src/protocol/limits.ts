@@ -201,6 +201,10 @@ export const BULK_STEP_WORKERS = 200
 export const KEPT_REVISIONS = 32
 /** Greatest number of revisions of a type, those in use included. */
 export const MAX_REVISIONS = 256
+/** Greatest number of enrolment rules of a type (D141). */
+export const MAX_ENROLMENTS = 16
+/** Greatest number of patterns of worker ids in an enrolment rule. */
+export const MAX_ID_PATTERNS = 16
 /** Greatest number of JSON pointers in `keep`. */
 export const MAX_KEPT_POINTERS = 64
 /** Longest JSON pointer in `keep`, in characters. */

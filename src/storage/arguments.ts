@@ -27,11 +27,28 @@ import {
   inspect,
 } from './argument-checks.ts'
 import type { Checks } from './argument-checks.ts'
-import type { Backend, BulkChange, BulkPut } from './backend.ts'
+import type { Backend, BulkChange, BulkPut, Enrolment } from './backend.ts'
 import { TASK_CHECKS } from './task-arguments.ts'
 
 type Group =
-  'meta' | 'workers' | 'configs' | 'revisions' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
+  | 'meta'
+  | 'workers'
+  | 'configs'
+  | 'revisions'
+  | 'enrolments'
+  | 'stats'
+  | 'streams'
+  | 'tasks'
+  | 'pools'
+  | 'kv'
+  | 'locks'
+  | 'counters'
+
+function enrolment({ revision, variant, managedBy }: Enrolment): void {
+  name('revision', revision)
+  name('variant', variant)
+  optional(managedBy, (by) => name('managedBy', by))
+}
 
 function bulkPuts(type: string, { revision, managedBy, actor }: BulkChange, puts: readonly BulkPut[]): void {
   name('type', type)
@@ -72,6 +89,8 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
         text('hardware', item.hardware)
         optional(item.labels ?? null, (labels) => text('labels', labels))
         text('defaults', item.defaults)
+        text('rules', item.rules ?? '')
+        optional(item.enrolment ?? null, enrolment)
       }),
     beat: (items) =>
       each('items', items, (item) => {
@@ -132,6 +151,16 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
       text('actor', revision.actor)
     },
     get: (type, of) => names('names', [type, ...of]),
+    list: (type) => name('type', type),
+  },
+  enrolments: {
+    put: (type, rule) => {
+      name('type', type)
+      name('name', rule.name)
+      enrolment(rule)
+      text('body', rule.body)
+    },
+    remove: (type, of) => names('name', [type, of]),
     list: (type) => name('type', type),
   },
   stats: {

@@ -9,7 +9,18 @@ import type { Backend } from './backend.ts'
 /** The groups that are called by name. The bus and the event log of a backend are not among them. */
 export type Groups = Pick<
   Backend,
-  'meta' | 'workers' | 'configs' | 'revisions' | 'stats' | 'streams' | 'tasks' | 'pools' | 'kv' | 'locks' | 'counters'
+  | 'meta'
+  | 'workers'
+  | 'configs'
+  | 'revisions'
+  | 'enrolments'
+  | 'stats'
+  | 'streams'
+  | 'tasks'
+  | 'pools'
+  | 'kv'
+  | 'locks'
+  | 'counters'
 >
 export type GroupName = keyof Groups
 

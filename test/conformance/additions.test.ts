@@ -270,6 +270,24 @@ onEachStore('additions', (open) => {
     expect(await scoped('PUT', { query: '?force=perhaps', body: { managed_by: 'mine' } })).toBe(422)
   })
 
+  it('D141a: a rule gives its revision to a worker that registers for the first time, and to no other', async () => {
+    const fixture = await open()
+    const type = `${API}/automations/mailer`
+    await fixture.worker('w-0')
+    await fixture.call('PUT', `${type}/revisions/r1`, { body: { config: { enabled: true } } })
+    const rule = { id_patterns: ['w-?'], revision: 'r1', patch: { slots: 3 }, variant: 'v1', managed_by: 'set:a' }
+    expect((await fixture.call('PUT', `${type}/enrolments/e1`, { body: rule })).status).toBe(200)
+    for (const id of ['w-0', 'w-1', 'w-10']) await fixture.worker(id)
+    const plain = { config_revision: null, managed_by: null, config: { enabled: false, slots: 1 } }
+    expect(await fixture.record('w-0')).toMatchObject(plain)
+    expect(await fixture.record('w-1')).toMatchObject({
+      config_revision: 'r1/v1',
+      managed_by: 'set:a',
+      config: { enabled: true, slots: 3 },
+    })
+    expect(await fixture.record('w-10')).toMatchObject(plain)
+  })
+
   it('D136a: the record shows the labels of the newest register, in both views', async () => {
     const fixture = await open()
     const labels = { zone: 'eu-1', 'example.com/tier': '' }

@@ -42,6 +42,7 @@ const GROWING = new Set([
   'configs.put',
   'configs.putMany',
   'revisions.put',
+  'enrolments.put',
   'streams.push',
   'workers.register',
 ])
@@ -380,6 +381,7 @@ export class StoreClient implements Backend {
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs
   readonly revisions = this.#groups.revisions
+  readonly enrolments = this.#groups.enrolments
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

@@ -190,6 +190,44 @@ withRedisServer('a store with revisions, which the previous release does not kno
   )
 })
 
+withRedisServer('a store with enrolment rules, which the previous release does not know', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s is served by it, which enrols no worker, and works again (D141)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      const restart = async (checkout: string): Promise<void> => {
+        await fleet.stopMaster()
+        forgetDocument(fleet.url)
+        await startMaster(fleet, checkout)
+      }
+      const joinWorker = async (id: string): Promise<void> => {
+        fleet.startWorker('slow', id, { ...settingsOf(CURRENT), NOTES: notesOf(fleet) })
+        const path = `${SLOW}/workers/${id}`
+        await eventually('the worker is registered', async () => (await fleet.call('GET', path)).status === 200)
+      }
+      const configOf = async (id: string) =>
+        (await fleet.ok<{ config: { enabled: boolean; slots: number } }>('GET', `${SLOW}/workers/${id}`)).config
+      await startMaster(fleet, CURRENT)
+      await fleet.ok('PUT', `${SLOW}/revisions/r1`, { config: { enabled: true, slots: 3 } })
+      await fleet.ok('PUT', `${SLOW}/enrolments/e1`, { id_patterns: ['w-*'], revision: 'r1' })
+      await joinWorker('w-1')
+      expect(await configOf('w-1')).toMatchObject({ enabled: true, slots: 3 })
+      await restart(PREVIOUS)
+      await joinWorker('w-2')
+      expect(await configOf('w-1')).toMatchObject({ enabled: true, slots: 3 })
+      expect(await configOf('w-2')).toMatchObject({ enabled: false, slots: 1 })
+      await restart(CURRENT)
+      await joinWorker('w-3')
+      expect(await configOf('w-2')).toMatchObject({ enabled: false, slots: 1 })
+      expect(await configOf('w-3')).toMatchObject({ enabled: true, slots: 3 })
+    },
+    60_000,
+  )
+})
+
 withRedisServer('a worker with labels', () => {
   it.each(['SQLite', 'Redis'] as const)(
     'on %s works at a previous master, and a current one shows its labels (D136)',

@@ -5,6 +5,7 @@
 import { bulkConfigs } from './contract/bulk-configs.ts'
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
+import { enrolments } from './contract/enrolments.ts'
 import { lifecycle } from './contract/lifecycle.ts'
 import { namespaces } from './contract/namespaces.ts'
 import { pieces } from './contract/pieces.ts'
@@ -66,6 +67,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     configs,
     bulkConfigs,
     revisions,
+    enrolments,
     pools,
     primitives,
     namespaces,

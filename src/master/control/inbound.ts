@@ -16,11 +16,9 @@ import {
   type WorkerFrame,
   type WorkerLabels,
 } from '../../protocol/index.ts'
-import { compareText, truncateError, type Batcher, type LogThrottle } from '../../runtime/index.ts'
-import type { RegisterResult, Registration } from '../../storage/index.ts'
+import { truncateError, type LogThrottle } from '../../runtime/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { checkDocument } from '../http/index.ts'
-import { createBatcher } from '../queue/index.ts'
 import { statsText, type Registry } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
 import type { HeartbeatWriter } from './heartbeat-writer.ts'
@@ -29,9 +27,9 @@ import { INITIAL_STATUS, PAUSE } from './connection-state.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
+import { Registrations, type Registered, type Registrant } from './registrations.ts'
 
 type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
-type Registered = Extract<RegisterResult, { kind: 'registered' }>
 
 /** Length limit of the pointer in a close reason, so that the problem still fits after it. */
 const MAX_PATH_CHARS = 60
@@ -54,12 +52,12 @@ export interface InboundDeps {
 
 export class Inbound {
   readonly #deps: InboundDeps
-  readonly #registrations: Batcher<Registration, RegisterResult>
+  readonly #registrations: Registrations
   #accepted = 0
 
   constructor(deps: InboundDeps) {
     this.#deps = deps
-    this.#registrations = createBatcher((items) => deps.master.backend.workers.register(items))
+    this.#registrations = new Registrations(deps.master, deps.logThrottle)
   }
 
   /** Handles one text message. */
@@ -166,21 +164,14 @@ export class Inbound {
     if (connection.conn === '') connection.conn = `${this.#deps.master.masterId}/${++this.#accepted}`
     this.#deps.byConn.set(connection.conn, connection) // Before it is stored: a signal may arrive before the result.
     const { type, id, conn } = connection
-    const registration = {
-      type,
-      id,
-      conn,
-      instance: frame.instance_id ?? '',
-      hardware,
-      labels: labelsText(frame.labels),
-      defaults: JSON.stringify(connection.entry.defaults),
-    }
-    void this.#store(connection, registration)
+    const { instance_id: instance, labels } = frame
+    void this.#store(connection, { type, id, conn, instance: instance ?? '', hardware, labels: labels ?? {} })
   }
 
-  async #store(connection: Connection, registration: Registration): Promise<void> {
-    const [result] = await this.#registrations.add([registration]).catch((error: unknown) => [error as Error])
-    if (result === undefined || result instanceof Error) {
+  async #store(connection: Connection, registrant: Registrant): Promise<void> {
+    const storing = this.#registrations.store(connection.entry, registrant)
+    const result = await storing.catch((error: unknown) => error as Error)
+    if (result instanceof Error) {
       this.#deps.logThrottle.run('register', (suppressed) =>
         this.#deps.master.log.warn('failed to store registrations of workers; they reconnect', {
           error: result,
@@ -192,14 +183,14 @@ export class Inbound {
     if (result.kind === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     const isNewConnection = !connection.isStored // A register may be repeated.
     connection.isStored = true
-    this.#registered(connection, result, isNewConnection, registration.labels)
+    this.#registered(connection, result, isNewConnection, registrant.labels)
   }
 
   #registered(
     connection: Connection,
-    { previous: before, drain, replaced, gen }: Registered,
+    { previous: before, drain, replaced, gen, news }: Registered,
     isNewConnection: boolean,
-    labels: Registration['labels'],
+    labels: WorkerLabels,
   ): void {
     const { registry, outbound, heartbeats, onRegistered } = this.#deps
     const { ref } = connection
@@ -207,12 +198,12 @@ export class Inbound {
     const hasDrainEnded = before?.state === 'DRAINING' && !drain // The drained process was replaced by a new one.
     connection.stateEvents.published = { ...(before ?? INITIAL_STATUS), ...(hasDrainEnded && { state: 'IDLE' }) }
     connection.stateEvents.reported = connection.stateEvents.published
-    if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen })
+    if (before === null) registry.announce('worker.registered', ref, { state: 'IDLE', config_gen: gen, ...news })
     if (isNewConnection)
       registry.announce('worker.connected', ref, {
         connected: true,
         ...(hasDrainEnded && { state: 'IDLE', draining: false }),
-        ...(labels !== undefined && { labels: JSON.parse(labels) as WorkerLabels }),
+        ...(Object.keys(labels).length > 0 && { labels }),
       })
     // Closed meanwhile: the record must not keep naming it.
     if (connection.isClosed) return heartbeats.ended(connection)
@@ -229,9 +220,3 @@ export class Inbound {
 }
 
 const outputOf = ({ slot_id, ts, payload }: Output): Output => ({ slot_id, ts, payload })
-
-/** The labels as they are stored: with ordered keys, so that equal labels are equal text. Undefined for none. */
-function labelsText(labels: WorkerLabels | null | undefined): string | undefined {
-  const pairs = Object.entries(labels ?? {}).toSorted(([a], [b]) => compareText(a, b))
-  return pairs.length === 0 ? undefined : JSON.stringify(Object.fromEntries(pairs))
-}

@@ -99,6 +99,7 @@ const PATH_SCHEMAS: Readonly<Record<string, object>> = {
   type: AutomationType,
   id: { ...WorkerId, not: { enum: ['.', '..'] } },
   revision: RevisionName,
+  enrolment: RevisionName,
 }
 
 const pathParameters = (path: string): object[] =>

@@ -109,7 +109,7 @@ function revisionFaults(name: string, config: JsonObject, entry: CatalogEntry): 
   return typeof checked === 'string' ? [] : checked.map(below('/config'))
 }
 
-const below =
+export const below =
   (prefix: string) =>
   (fault: FieldError): FieldError => ({ ...fault, path: `${prefix}${fault.path}` })
 
@@ -252,7 +252,7 @@ function plannedItem(body: BulkBody, at: number, entry: CatalogEntry): PlannedIt
  * The variant of an item that names none: 8 hex digits over what is applied on top of the revision. Secrets are masked,
  * because the label is shown.
  */
-function variantOf(patch: JsonObject, keep: readonly string[], { secrets }: CatalogEntry): string {
+export function variantOf(patch: JsonObject, keep: readonly string[], { secrets }: CatalogEntry): string {
   if (Object.keys(patch).length === 0 && keep.length === 0) return PLAIN_VARIANT
   const shown = maskSecrets(patch, secrets)
   const sorted = Object.entries(shown).toSorted(([one], [other]) => (one < other ? -1 : 1))

@@ -21,6 +21,7 @@ import { RawJson, route, type Route } from '../http/index.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { claimRoutes } from './claims.ts'
 import { configRoutes } from './config-routes.ts'
+import { enrolmentRoutes } from './enrolment-routes.ts'
 import { listWorkers } from './list.ts'
 import { fullStats, recordText, summaryStats } from './record.ts'
 import { unknownWorker } from './unknown-worker.ts'
@@ -36,6 +37,7 @@ export function registryRoutes(deps: RegistryRouteDeps): readonly Route[] {
     statsRoute(master),
     ...configRoutes(deps),
     ...bulkRoutes(deps),
+    ...enrolmentRoutes(master),
     drainRoute(deps),
     deleteRoute(deps),
     ...claimRoutes(master.backend, announce),

@@ -7,8 +7,8 @@
  *   `91bc02f7a1c4/5d0c77e1`   the same revision, with other fields on top
  *   `91bc02f7a1c4/*`          the config was changed since
  *
- * A revision is in use while the label of a worker names it.
- * @see D132, D133
+ * A revision is in use while the label of a worker or an enrolment rule (enrolments.ts) names it.
+ * @see D132, D133, D141
  */
 import type { JsonText } from '../../protocol/index.ts'
 import type { EpochMs, PerItem } from './common.ts'
@@ -31,7 +31,7 @@ export interface RevisionRow {
   readonly createdAtMs: EpochMs
   /** Number of workers whose label names it. */
   readonly workers: number
-  /** The first and the last time that a bulk change wrote it to a worker; `null` before the first. */
+  /** The first and the last time that a bulk change or a rule brought a worker to it; `null` before the first. */
   readonly firstUsedAtMs: EpochMs | null
   readonly lastUsedAtMs: EpochMs | null
 }

@@ -5,6 +5,7 @@
 import type { JsonText, ReportedState, WorkerState } from '../../protocol/index.ts'
 import type { EpochMs, PerItem } from './common.ts'
 import type { ConfigRow } from './configs.ts'
+import type { Enrolment } from './enrolments.ts'
 
 /** Names one worker. The id is unique within its automation type. Both are 1 to 256 characters of well-formed text. */
 export interface Ref {
@@ -28,6 +29,10 @@ export interface Registration extends Conn {
   readonly labels?: JsonText | undefined
   /** The config for a worker without a record; ignored for a known worker. */
   readonly defaults: JsonText
+  /** The version of the enrolment rules by which `defaults` were chosen; omitted before the first one (D141). */
+  readonly rules?: string | undefined
+  /** The rule that `defaults` come from, for a worker without a record; omitted for none. */
+  readonly enrolment?: Enrolment | undefined
 }
 
 /** The status that a worker's record shows. */
@@ -39,7 +44,10 @@ export interface RecordedStatus {
   readonly appliedGen: number | null
 }
 
-/** The result of registering one worker. `full`: the type has its maximum number of records; nothing was written. */
+/**
+ * The result of registering one worker. `full`: the type has its maximum number of records. `rules_changed`: the worker
+ * has no record, and its type has another version of the enrolment rules. Nothing was written, unless `registered`.
+ */
 export type RegisterResult =
   | {
       readonly kind: 'registered'
@@ -53,6 +61,7 @@ export type RegisterResult =
       readonly gen: number
     }
   | { readonly kind: 'full' }
+  | { readonly kind: 'rules_changed' }
 
 /**
  * The result of draining one worker. `draining`: the connection to send the drain frame to, `null` if the record has
@@ -113,16 +122,16 @@ export interface Workers {
   /**
    * Creates the records of new workers and updates those of known ones.
    *
-   * A new record is IDLE, has the default config and generation 0. If the worker was forgotten before, its generation
-   * is the kept one + 1 (D46). For a known worker hardware, labels, instance and connection are replaced; state and
-   * config stay. A drain ends, and the state becomes IDLE, if another process registers than the one that was to be
-   * drained.
+   * A new record is IDLE, has the default config and generation 0, and label and manager of its enrolment. If the
+   * worker was forgotten before, its generation is the kept one + 1 (D46). For a known worker hardware, labels,
+   * instance and connection are replaced; state and config stay. A drain ends, and the state becomes IDLE, if another
+   * process registers than the one that was to be drained.
    *
    * @param items `conn` and `instance` name the connection and the process that register.
-   * @returns what the record showed before and what the master has to send to the worker, or `full`.
+   * @returns what the record showed before and what the master has to send to the worker, or why there is no record.
    * @throws {FleetError} STORAGE_FULL. Retry after space was freed.
    *   STORAGE_UNAVAILABLE. Safe to retry with the same connection: it does not count as replaced.
-   * @see D3, D5, D6, D11, D46
+   * @see D3, D5, D6, D11, D46, D141
    */
   register(items: readonly Registration[]): PerItem<RegisterResult>
   /**

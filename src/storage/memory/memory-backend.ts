@@ -14,6 +14,7 @@ import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
 import { MemoryConfigs, MemoryStats } from './configs.ts'
 import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
+import { MemoryEnrolments } from './enrolments.ts'
 import { MemoryPools } from './pools.ts'
 import { MemoryRevisions } from './revisions.ts'
 import { MemoryStreams } from './streams.ts'
@@ -40,16 +41,18 @@ export interface MemoryBackendOptions {
 function partsOf(store: Store, epoch: string): SyncGroups {
   const masters = new Masters(store)
   const records = new WorkerRecords(store)
-  const revisions = new MemoryRevisions(store, records)
+  const enrolments = new MemoryEnrolments(store, () => revisions)
+  const revisions: MemoryRevisions = new MemoryRevisions(store, records, enrolments)
   return {
     meta: {
       info: () => ({ epoch, schema: SCHEMA, nowMs: store.now() }),
       beat: (masterId) => masters.beat(masterId),
       declare: (masterId, text) => masters.declare(masterId, text),
     },
-    workers: new MemoryWorkers(store, records, masters),
+    workers: new MemoryWorkers(store, { records, masters, enrolments }),
     configs: new MemoryConfigs(store, records, revisions),
     revisions,
+    enrolments,
     stats: new MemoryStats(records),
     streams: new MemoryStreams(store),
     tasks: new MemoryTasks(store, records),
@@ -87,6 +90,7 @@ export class MemoryBackend implements Backend {
   readonly workers = this.#groups.workers
   readonly configs = this.#groups.configs
   readonly revisions = this.#groups.revisions
+  readonly enrolments = this.#groups.enrolments
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

@@ -1,12 +1,13 @@
 /**
  * @module storage/memory/revisions
- * Implements `revisions` of the contract: named configs that never change. The records of the workers say which ones
- * are in use.
+ * Implements `revisions` of the contract: named configs that never change. The records of the workers and the enrolment
+ * rules say which ones are in use.
  */
 import { KEPT_REVISIONS, MAX_REVISIONS } from '../../protocol/index.ts'
 import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { valueOf, type Store } from './store.ts'
+import type { MemoryEnrolments } from './enrolments.ts'
 import type { WorkerRecords } from './worker-records.ts'
 
 interface Revision extends NewRevision {
@@ -18,12 +19,14 @@ interface Revision extends NewRevision {
 export class MemoryRevisions implements Sync<Revisions> {
   readonly #store: Store
   readonly #records: WorkerRecords
+  readonly #enrolments: MemoryEnrolments
   /** By type and name, oldest first. */
   readonly #types = new Map<string, Map<string, Revision>>()
 
-  constructor(store: Store, records: WorkerRecords) {
+  constructor(store: Store, records: WorkerRecords, enrolments: MemoryEnrolments) {
     this.#store = store
     this.#records = records
+    this.#enrolments = enrolments
   }
 
   put(type: string, revision: NewRevision): RevisionPutResult {
@@ -58,7 +61,7 @@ export class MemoryRevisions implements Sync<Revisions> {
     return this.#types.get(type)?.has(name) === true
   }
 
-  /** Records that the revision was written to workers. */
+  /** Records that workers were brought to the revision. */
   use(type: string, name: string): void {
     const revision = this.#types.get(type)?.get(name)
     if (revision === undefined) return
@@ -70,7 +73,7 @@ export class MemoryRevisions implements Sync<Revisions> {
   #unneeded(type: string, stored: ReadonlyMap<string, Revision>): readonly Revision[] {
     const uses = this.#records.useOf(type)
     const old = [...stored.values()].slice(0, Math.max(0, stored.size + 1 - KEPT_REVISIONS))
-    return old.filter(({ name }) => !uses.has(name))
+    return old.filter(({ name }) => !uses.has(name) && !this.#enrolments.uses(type, name))
   }
 }
 

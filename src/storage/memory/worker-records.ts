@@ -41,7 +41,7 @@ export interface WorkerRecord extends Ref {
   managedBy: string | null
   appliedGen: number | null
   config: ConfigRow
-  /** Of the last bulk change; `null` before the first. */
+  /** Of the last bulk change, or of the enrolment; `null` if there was none. */
   writtenLabel: WrittenLabel | null
   /** Oldest change first. */
   readonly history: HistoryRow[]
@@ -69,16 +69,20 @@ export class WorkerRecords {
     return this.#types.get(type)?.records.get(id)
   }
 
-  /** @returns undefined if the type has its maximum number of records. */
-  create({ type, id, hardware, labels, defaults }: Registration): WorkerRecord | undefined {
+  /** Whether the type has its maximum number of records. */
+  isFull(type: string): boolean {
+    return (this.#types.get(type)?.records.size ?? 0) >= this.#store.limits.workersPerType
+  }
+
+  create({ type, id, hardware, labels, defaults, enrolment }: Registration): WorkerRecord {
     const of = valueOf(this.#types, type, () => ({
       records: new Map<string, WorkerRecord>(),
       inOrder: [],
       forgotten: new Map<string, Timer<string>>(),
       byGen: new TimerQueue<string>(),
     }))
-    if (of.records.size >= this.#store.limits.workersPerType) return undefined
     const now = this.#store.now()
+    const gen = this.#recall(of, id)
     const record: WorkerRecord = {
       type,
       id,
@@ -92,10 +96,10 @@ export class WorkerRecords {
       lastSeen: now,
       lastError: null,
       drain: null,
-      managedBy: null,
+      managedBy: enrolment?.managedBy ?? null,
       appliedGen: null,
-      config: { gen: this.#recall(of, id), config: defaults, changedAtMs: null, actor: null },
-      writtenLabel: null,
+      config: { gen, config: defaults, changedAtMs: null, actor: null },
+      writtenLabel: enrolment === undefined ? null : { revision: enrolment.revision, variant: enrolment.variant, gen },
       history: [],
       stats: null,
       frames: new Ring(),

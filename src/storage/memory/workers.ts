@@ -18,20 +18,29 @@ import type {
   Workers,
   Sync,
 } from '../index.ts'
+import type { MemoryEnrolments } from './enrolments.ts'
 import type { Masters } from './masters.ts'
 import type { Store } from './store.ts'
 import { shownLabel } from './worker-records.ts'
 import type { Drain, WorkerRecord, WorkerRecords } from './worker-records.ts'
 
+interface WorkersDeps {
+  readonly records: WorkerRecords
+  readonly masters: Masters
+  readonly enrolments: MemoryEnrolments
+}
+
 export class MemoryWorkers implements Sync<Workers> {
   readonly #store: Store
   readonly #records: WorkerRecords
   readonly #masters: Masters
+  readonly #enrolments: MemoryEnrolments
 
-  constructor(store: Store, records: WorkerRecords, masters: Masters) {
+  constructor(store: Store, { records, masters, enrolments }: WorkersDeps) {
     this.#store = store
     this.#records = records
     this.#masters = masters
+    this.#enrolments = enrolments
   }
 
   register(items: readonly Registration[]): readonly RegisterResult[] {
@@ -44,8 +53,8 @@ export class MemoryWorkers implements Sync<Workers> {
     )
     return items.map((item) => {
       const known = this.#records.find(item)
-      const record = known ?? this.#records.create(item)
-      if (record === undefined) return { kind: 'full' }
+      const record = known ?? this.#create(item)
+      if (record === 'full' || record === 'rules_changed') return { kind: record }
       const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
       const before = known === undefined ? null : reportedOf(known)
       this.#connect(record, item)
@@ -105,6 +114,14 @@ export class MemoryWorkers implements Sync<Workers> {
 
   page(type: string, after: string | null, limit: number, bytes = MAX_RESPONSE_BYTES): readonly WorkerRow[] {
     return takeWithin(this.#records.page(type, after, limit), charsOf, bytes, limit).map((record) => this.#row(record))
+  }
+
+  #create(item: Registration): WorkerRecord | 'full' | 'rules_changed' {
+    const { type, rules = '', enrolment } = item
+    if (this.#records.isFull(type)) return 'full'
+    if (rules !== this.#enrolments.versionOf(type)) return 'rules_changed'
+    if (enrolment !== undefined) this.#enrolments.use(type, enrolment.revision)
+    return this.#records.create(item)
   }
 
   #connect(record: WorkerRecord, { conn, instance, hardware, labels }: Registration): void {

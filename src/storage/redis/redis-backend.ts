@@ -37,6 +37,7 @@ import { createKv } from './kv.ts'
 import { createLocks } from './locks.ts'
 import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
+import { createEnrolments } from './enrolments.ts'
 import { createRevisions } from './revisions.ts'
 import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
@@ -70,6 +71,7 @@ export class RedisBackend implements Backend {
   readonly workers: Backend['workers']
   readonly configs: Backend['configs']
   readonly revisions: Backend['revisions']
+  readonly enrolments: Backend['enrolments']
   readonly stats: Backend['stats']
   readonly streams: Backend['streams']
   readonly tasks: Tasks
@@ -116,6 +118,7 @@ export class RedisBackend implements Backend {
       workers: new RedisWorkers(connection, () => meta.live()),
       configs: createConfigs(connection),
       revisions: createRevisions(connection),
+      enrolments: createEnrolments(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
       tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
@@ -129,6 +132,7 @@ export class RedisBackend implements Backend {
     this.workers = groups.workers
     this.configs = groups.configs
     this.revisions = groups.revisions
+    this.enrolments = groups.enrolments
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

@@ -16,6 +16,8 @@
  *   rv     id → `gen:revision/variant`, the label of the last bulk change, and the generation that it wrote
  *   ru     revision → `workers that use it:first use ms:last use ms:created ms:managed by:actor`, for each stored one
  *   ro     ZSET of the revisions in the order in which they were stored    rd   revision → config
+ *   en     enrolment rule → `revision/variant:managed by`, and '' → the version, `last change ms.changes`
+ *   eb     enrolment rule → its body
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
  *
@@ -36,6 +38,7 @@ import {
   type WorkerReport,
   type ConfigPut,
   type ConfigRow,
+  type Enrolment,
   type HistoryRow,
   type RecordedStatus,
   type WorkerRow,
@@ -45,6 +48,7 @@ import { key } from './keys.ts'
 
 export const ringKey = (type: string, id: string): string => key('a', type, `sr:${id}`)
 export const historyKey = (type: string, id: string): string => key('a', type, `ch:${id}`)
+export const rulesKey = (type: string): string => key('a', type, 'en')
 
 /** Free of colons, and another text for every other one. */
 export const escaped = (text: string): string => text.replaceAll(/[%:]/g, (char) => (char === '%' ? '%25' : '%3a'))
@@ -128,6 +132,20 @@ export function revisionRow(name: string, use: string): RevisionRow {
     workers: Number(workers),
     firstUsedAtMs: timeOf(first),
     lastUsedAtMs: timeOf(last),
+  }
+}
+
+/** A rule as `en` has it. */
+export const ruleText = ({ revision, variant, managedBy }: Enrolment): string =>
+  `${revision}/${escaped(variant)}:${managedBy ?? ''}`
+
+export function ruleOf(text: string): Enrolment {
+  const slash = text.indexOf('/')
+  const [variant = '', managedBy = ''] = fields(text.slice(slash + 1), 1)
+  return {
+    revision: text.slice(0, slash),
+    variant: unescaped(variant),
+    managedBy: managedBy === '' ? null : managedBy,
   }
 }
 

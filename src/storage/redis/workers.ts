@@ -25,7 +25,16 @@ import { KeyedMutex } from './keyed-mutex.ts'
 import { keysOfType } from './keys.ts'
 import { script, type Script } from './script.ts'
 import { inBatches } from './workers-batches.ts'
-import { escaped, historyKey, reportedOf, reportOf, ringKey, workerRow, type StoredWorker } from './workers-layout.ts'
+import {
+  escaped,
+  historyKey,
+  reportedOf,
+  reportOf,
+  ringKey,
+  rulesKey,
+  workerRow,
+  type StoredWorker,
+} from './workers-layout.ts'
 
 const REGISTER = script('workers.register')
 const BEAT = script('workers.beat')
@@ -75,15 +84,20 @@ export class RedisWorkers implements Workers {
 
   register(items: readonly Registration[]): Promise<readonly RegisterResult[]> {
     return this.#inTurn(items, registrationChars, async (type, part) => {
-      const args = part.flatMap(({ id, conn, instance, hardware, labels = '', defaults }) => [
+      const args = part.flatMap(({ id, conn, instance, hardware, labels = '', defaults, rules = '', enrolment }) => [
         id,
         conn,
         escaped(instance),
         hardware,
         labels,
         defaults,
+        rules,
+        enrolment === undefined ? '' : `${enrolment.revision}/${enrolment.variant}`,
+        enrolment?.managedBy ?? '',
       ])
-      const replies = await this.#run<RegisterReply>(REGISTER, type, [this.#limits.records, ...args], REPEATABLE)
+      const replies = await this.#run<RegisterReply>(REGISTER, type, [this.#limits.records, ...args], REPEATABLE, [
+        rulesKey(type),
+      ])
       return replies.map(registered)
     })
   }
@@ -215,10 +229,11 @@ export class RedisWorkers implements Workers {
   }
 }
 
-type RegisterReply = readonly [before: string | null, drain: number, replaced: string | null, gen: string] | null
+type RegisterReply =
+  readonly [before: string | null, drain: number, replaced: string | null, gen: string] | 'full' | 'rules_changed'
 
 function registered(response: RegisterReply): RegisterResult {
-  if (response === null) return { kind: 'full' }
+  if (response === 'full' || response === 'rules_changed') return { kind: response }
   const [before, drain, replaced, gen] = response
   const previous = before === null ? null : reportedOf(before)
   return { kind: 'registered', previous, drain: drain === 1, replaced, gen: Number(gen) }

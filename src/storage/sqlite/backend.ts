@@ -62,6 +62,7 @@ export class SqliteBackend implements Backend {
   readonly workers: Groups['workers']
   readonly configs: Groups['configs']
   readonly revisions: Groups['revisions']
+  readonly enrolments: Groups['enrolments']
   readonly stats: Groups['stats']
   readonly streams: Groups['streams']
   readonly tasks: Groups['tasks']
@@ -109,6 +110,7 @@ export class SqliteBackend implements Backend {
     this.workers = groups.workers
     this.configs = groups.configs
     this.revisions = groups.revisions
+    this.enrolments = groups.enrolments
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

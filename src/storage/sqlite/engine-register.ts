@@ -7,6 +7,7 @@ import type { ReportedState } from '../../protocol/index.ts'
 import type { Ref, RegisterResult, Registration } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import type { SqliteEnrolments } from './engine-enrolments.ts'
 import { KIND, type Names } from './names.ts'
 import { Sizes } from './sizes.ts'
 import type { Transaction } from './transaction.ts'
@@ -17,15 +18,16 @@ const MAX_FORGOTTEN = 1_000_000
 
 function statementsOf(db: Database) {
   return {
-    insert: db.prepare<[number, string, string, string, number, string, string | null, number, number]>(
-      `INSERT INTO worker(type, id, instance, conn, registered, hardware, labels, state, since, seen, frames)
-        VALUES(?, ?, ?, ?, ?, ?, ?, 'IDLE', ?, ?, 0)`,
+    insert: db.prepare<[number, string, string, string, number, string, string | null, number, number, string | null]>(
+      `INSERT INTO worker(type, id, instance, conn, registered, hardware, labels, since, seen,
+          managed_by, state, frames)
+        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'IDLE', 0)`,
     ),
     insertConfig: db
-      .prepare<[number, string, string], number>(
-        `INSERT INTO cfg(type, id, gen, config) VALUES(?, ?, 0, ?)
+      .prepare<[number, string, string, string | null, string | null, number | null], number>(
+        `INSERT INTO cfg(type, id, gen, config, revision, variant, variant_gen) VALUES(?, ?, 0, ?, ?, ?, ?)
         ON CONFLICT(type, id) DO UPDATE SET gen = gen + 1, config = excluded.config, changed = NULL, actor = NULL,
-          revision = NULL, variant = NULL, variant_gen = NULL
+          revision = excluded.revision, variant = excluded.variant, variant_gen = gen + 1 + excluded.variant_gen
         RETURNING gen`,
       )
       .pluck(),
@@ -53,6 +55,7 @@ export class WorkerRegistrations {
   readonly #txn: Transaction
   readonly #names: Names
   readonly #rows: WorkerRows
+  readonly #enrolments: SqliteEnrolments
   readonly #workers: Sizes
   /** Those of forgotten workers included. */
   readonly #generations: Sizes
@@ -60,10 +63,16 @@ export class WorkerRegistrations {
   readonly #sql: ReturnType<typeof statementsOf>
 
   /** @param maxForgotten How many generations of forgotten workers a type keeps (D46). Tests lower it. */
-  constructor({ db, txn, names }: EngineDeps, rows: WorkerRows, maxForgotten = MAX_FORGOTTEN) {
+  constructor(
+    { db, txn, names }: EngineDeps,
+    rows: WorkerRows,
+    enrolments: SqliteEnrolments,
+    maxForgotten = MAX_FORGOTTEN,
+  ) {
     this.#txn = txn
     this.#names = names
     this.#rows = rows
+    this.#enrolments = enrolments
     this.#workers = new Sizes(db, txn, 'SELECT count(*) FROM worker WHERE type = ?')
     this.#generations = new Sizes(db, txn, 'SELECT count(*) FROM cfg WHERE type = ?')
     this.#maxForgotten = maxForgotten
@@ -92,12 +101,17 @@ export class WorkerRegistrations {
   #create(item: Registration): RegisterResult {
     const type = this.#names.number(KIND.type, item.type)
     if (this.#workers.of(type) >= MAX_WORKERS) return { kind: 'full' }
+    const { rules = '', enrolment } = item
+    if (rules !== this.#enrolments.versionOf(type)) return { kind: 'rules_changed' }
     const { nowMs } = this.#txn
     this.#generations.of(type) // The first use counts the rows, so it comes before the insert.
     this.#workers.add(type, 1)
     const { id, instance, conn, hardware, labels = null } = item
-    this.#sql.insert.run(type, id, instance, conn, nowMs, hardware, labels, nowMs, nowMs)
-    const gen = this.#sql.insertConfig.get(type, item.id, item.defaults) ?? 0
+    const { revision = null, variant = null, managedBy = null } = enrolment ?? {}
+    this.#sql.insert.run(type, id, instance, conn, nowMs, hardware, labels, nowMs, nowMs, managedBy)
+    const labelledFor = enrolment === undefined ? null : 0
+    const gen = this.#sql.insertConfig.get(type, item.id, item.defaults, revision, variant, labelledFor) ?? 0
+    if (revision !== null) this.#enrolments.use(type, revision)
     const isNew = gen === 0 // A kept generation is raised to 1 or more.
     if (isNew) this.#generations.add(type, 1)
     return { kind: 'registered', previous: null, drain: false, replaced: null, gen }

@@ -1,7 +1,8 @@
 /**
  * @module storage/sqlite/engine-revisions
  * SqliteRevisions stores named configs that never change. `cfg.revision` says which ones workers use; a release that
- * does not know this column leaves it in the row of a worker that it forgets, whose config is NULL.
+ * does not know this column leaves it in the row of a worker that it forgets, whose config is NULL. A revision that an
+ * enrolment rule names is never dropped.
  */
 import { KEPT_REVISIONS, MAX_REVISIONS } from '../../protocol/index.ts'
 import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync } from '../index.ts'
@@ -21,7 +22,8 @@ function statementsOf(db: Database) {
       .prepare<[number, number], number>(
         `SELECT n FROM (SELECT type, n, name FROM revision WHERE type = ? ORDER BY n DESC LIMIT -1 OFFSET ?)
           AS revision
-          WHERE NOT EXISTS (SELECT 1 ${IN_USE})`,
+          WHERE NOT EXISTS (SELECT 1 ${IN_USE}) AND NOT EXISTS (SELECT 1 FROM enrolment
+            WHERE enrolment.type = revision.type AND enrolment.revision = revision.name)`,
       )
       .pluck(),
     drop: db.prepare<[number, number]>('DELETE FROM revision WHERE type = ? AND n = ?'),
@@ -75,7 +77,7 @@ export class SqliteRevisions implements Sync<Revisions> {
     return this.#sql.has.get(type, name) !== undefined
   }
 
-  /** Records that the revision was written to workers. */
+  /** Records that workers were brought to the revision. */
   use(type: number, name: string): void {
     this.#sql.use.run({ type, name, now: this.#txn.nowMs })
   }

@@ -19,6 +19,7 @@ import {
 } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import type { SqliteEnrolments } from './engine-enrolments.ts'
 import { WorkerRegistrations } from './engine-register.ts'
 import { WorkerReports } from './engine-reports.ts'
 import { LABEL_COLUMNS, storedLabel, type LabelColumns } from './label-columns.ts'
@@ -62,6 +63,12 @@ function statementsOf(db: Database) {
   }
 }
 
+interface WorkersDeps {
+  readonly rows: WorkerRows
+  readonly masters: Masters
+  readonly enrolments: SqliteEnrolments
+}
+
 export class SqliteWorkers implements Sync<Workers> {
   readonly #txn: Transaction
   readonly #names: Names
@@ -71,12 +78,12 @@ export class SqliteWorkers implements Sync<Workers> {
   readonly #reports: WorkerReports
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor(deps: EngineDeps, rows: WorkerRows, masters: Masters) {
+  constructor(deps: EngineDeps, { rows, masters, enrolments }: WorkersDeps) {
     this.#txn = deps.txn
     this.#names = deps.names
     this.#masters = masters
     this.#rows = rows
-    this.#registrations = new WorkerRegistrations(deps, rows)
+    this.#registrations = new WorkerRegistrations(deps, rows, enrolments)
     this.#reports = new WorkerReports(deps, rows)
     this.#sql = statementsOf(deps.db)
   }

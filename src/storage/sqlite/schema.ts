@@ -27,7 +27,8 @@
  *
  * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the
  * last bulk change, which wrote generation `variant_gen` (config-labels.ts). The `config` of a bulk change in
- * `cfg_history` is that revision with the fields that differ.
+ * `cfg_history` is that revision with the fields that differ. `enrolment` has the rules by which a type enrols workers;
+ * `enrolled` counts their changes, and has the time of the last one.
  *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
@@ -109,6 +110,10 @@ CREATE TABLE IF NOT EXISTS cancelled(type INTEGER PRIMARY KEY, n INTEGER NOT NUL
 CREATE TABLE IF NOT EXISTS revision(type INTEGER, n INTEGER, name TEXT NOT NULL, created INTEGER NOT NULL,
   actor TEXT NOT NULL, managed_by TEXT, first_used INTEGER, last_used INTEGER, body TEXT NOT NULL,
   PRIMARY KEY(type, n), UNIQUE(type, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS enrolment(type INTEGER, name TEXT, revision TEXT NOT NULL, variant TEXT NOT NULL,
+  managed_by TEXT, body TEXT NOT NULL, PRIMARY KEY(type, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS enrolled(type INTEGER PRIMARY KEY, changes INTEGER NOT NULL, changed INTEGER NOT NULL)
+  STRICT;
 `
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
 export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [

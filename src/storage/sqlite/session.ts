@@ -18,6 +18,7 @@ import type { GroupPolicies } from './engine-groups.ts'
 import { SqliteKv } from './engine-kv.ts'
 import { SqliteLocks } from './engine-locks.ts'
 import { SqlitePools } from './engine-pools.ts'
+import { SqliteEnrolments } from './engine-enrolments.ts'
 import { SqliteRevisions } from './engine-revisions.ts'
 import { SqliteStats } from './engine-reports.ts'
 import { SqliteStreams } from './engine-streams.ts'
@@ -210,6 +211,7 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
   const masters = new Masters(txn)
   const workers = new WorkerRows(deps)
   const revisions = new SqliteRevisions(deps)
+  const enrolments = new SqliteEnrolments(deps, revisions)
   const streams = new SqliteStreams(deps)
   const tasks = new SqliteTasks(deps)
   const kv = new SqliteKv(deps)
@@ -220,9 +222,10 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
       beat: (masterId) => masters.beat(masterId),
       declare: (masterId, text) => masters.declare(masterId, text),
     },
-    workers: new SqliteWorkers(deps, workers, masters),
+    workers: new SqliteWorkers(deps, { rows: workers, masters, enrolments }),
     configs: new SqliteConfigs(deps, revisions),
     revisions,
+    enrolments,
     stats: new SqliteStats(deps, workers),
     streams,
     tasks,

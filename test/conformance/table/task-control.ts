@@ -309,4 +309,47 @@ export const TASK_CONTROL: readonly Row[] = [
   ['D116c', 'GET …/tasks lists the tasks of a place, or of all, with what is known of each there.'],
   ['D116d', 'Labels and a text filter the list, and the cursor continues it behind at most 5,000 examined tasks.'],
   ['D116e', 'A wrong place, label, limit or cursor is rejected with 422.'],
+  [
+    'D141a',
+    'A rule gives its revision, label and manager to a worker that registers for the first time, and to no other.',
+  ],
+  [
+    'D141b',
+    'The first rule by name counts whose patterns and labels match; without one a worker has the defaults (D4).',
+    by('master/registry/enrolments.test.ts', 'gets the first rule by name that matches, by id and by labels'),
+    by('master/registry/enrolments.test.ts', 'gets the defaults if no rule matches, as without rules (D4)'),
+    by('protocol/worker-selector.test.ts', 'needs one of the patterns and every label'),
+  ],
+  [
+    'D141c',
+    'Every master applies a changed rule from the next register on.',
+    by('master/registry/enrolments.test.ts', 'follows a changed rule from the next register on, at every master'),
+    by(
+      'master/registry/enrolments.test.ts',
+      'is enrolled with many others while the rule changes, each by one whole rule',
+    ),
+  ],
+  [
+    'D141d',
+    'A rule that is invalid for the installed automation enrols no worker.',
+    by(
+      'master/registry/enrolments.test.ts',
+      'gets the defaults if the config of the rule is invalid for the installed automation',
+    ),
+  ],
+  [
+    'D141e',
+    'Rules are bounded, and neither show secrets nor send them elsewhere.',
+    by('master/registry/enrolments.test.ts', 'store, show and remove it, with the secrets of its patch masked'),
+    by(
+      'master/registry/enrolments.test.ts',
+      'returns 404 for a revision that is not stored, and 422 for the 17th rule',
+    ),
+    by('master/registry/enrolments.test.ts', 'rejects %j'),
+  ],
+  [
+    'D141f',
+    'A master of an earlier release ignores the rules.',
+    by('skew/programs.test.ts', 'on %s is served by it, which enrols no worker, and works again (D141)'),
+  ],
 ]

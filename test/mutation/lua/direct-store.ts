@@ -11,6 +11,7 @@ import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
 import { checkedGroups } from '../../../src/storage/redis/checked-groups.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
+import { createEnrolments } from '../../../src/storage/redis/enrolments.ts'
 import { faultOf, isMissingScript } from '../../../src/storage/redis/errors.ts'
 import { PREFIX } from '../../../src/storage/redis/keys.ts'
 import { createKv } from '../../../src/storage/redis/kv.ts'
@@ -36,6 +37,7 @@ export function directStore(client: Redis, clock: Clock): Backend {
     workers: new RedisWorkers(caller, () => meta.live()),
     configs: createConfigs(caller),
     revisions: createRevisions(caller),
+    enrolments: createEnrolments(caller),
     stats: createStats(caller),
     streams: createStreams(caller, () => 'asked'),
     tasks: createTasks(caller, randomUUID(), clock),

@@ -92,7 +92,7 @@ class ConfigCheck implements InvariantCheck {
   }
 
   #registered(ref: Registration, result: RegisterResult): void {
-    if (result.kind === 'full') return
+    if (result.kind !== 'registered') return
     const state = this.#stateOf(ref)
     const expected = state.gen >= 0 ? state.gen : state.kept + 1
     if (result.gen !== expected)

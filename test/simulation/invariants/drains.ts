@@ -121,7 +121,7 @@ class DrainCheck implements InvariantCheck {
   }
 
   #registered({ type, id, instance, conn }: Registration, result: RegisterResult): void {
-    if (result.kind === 'full') return
+    if (result.kind !== 'registered') return
     const before = this.#workers.get(`${type}/${id}`)
     const owner = conn.slice(0, conn.lastIndexOf('/'))
     if (before?.instance === instance) {

@@ -7,7 +7,7 @@ import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
 const row = async (backend: Backend): Promise<WorkerRow | null> => sole(await backend.workers.get([ref('w1')]))
 const reported = async (backend: Backend, name: string, instance = ''): Promise<unknown> =>
   (await backend.workers.register([registration('w1', name, { instance })])).map((answer) =>
-    answer.kind === 'full' ? answer : answer.drain,
+    answer.kind === 'registered' ? answer.drain : answer,
   )
 
 export function drains(name: string, create: Create): void {

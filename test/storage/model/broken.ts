@@ -320,6 +320,19 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     }
   }),
+  'the enrolment of a new worker': wrapped(({ workers }) => ({
+    workers: {
+      register: (items) => workers.register(items.map((item) => ({ ...item, enrolment: undefined }))),
+    },
+  })),
+  'the version of the enrolment rules': wrapped(({ workers, enrolments }) => ({
+    workers: {
+      register: async (items) => {
+        const lists = await Promise.all(items.map(({ type }) => enrolments.list(type)))
+        return workers.register(items.map((item, at) => ({ ...item, rules: lists[at]?.version })))
+      },
+    },
+  })),
   'the generation of a forgotten worker': wrapped(({ workers }) => ({
     workers: {
       register: async (items) =>
@@ -377,7 +390,17 @@ export const BROKEN: Readonly<Record<string, Create>> = {
 /** A correct backend that records its results as "<method> <word>". */
 export function counted(seen: Set<string>): Create {
   return wrapped((inner) => {
-    const groups = ['tasks', 'workers', 'configs', 'revisions', 'streams', 'pools', 'locks', 'counters'] as const
+    const groups = [
+      'tasks',
+      'workers',
+      'configs',
+      'revisions',
+      'enrolments',
+      'streams',
+      'pools',
+      'locks',
+      'counters',
+    ] as const
     return Object.fromEntries(groups.map((group) => [group, notingOf(inner[group], seen)]))
   })
 }

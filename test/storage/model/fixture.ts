@@ -47,6 +47,8 @@ export class ModelFixture {
   /** Generated task ids, the newest last. */
   readonly drawnIds: string[] = []
   /** The ids that each stream showed, in order. */
+  /** All versions of enrolment rules so far. */
+  readonly versions = new Set<string>()
   readonly #seenIds = new Map<string, string[]>()
   readonly #highest = new Map<string, number>()
   readonly #handed = new Map<string, LeaseRef[]>()
@@ -111,6 +113,7 @@ export class ModelFixture {
   reopened(isDurable: boolean): void {
     if (!isDurable) {
       this.store = new StoreModel(this.time)
+      this.versions.clear()
       this.#seenIds.clear()
       this.#groupStarts.clear()
       return

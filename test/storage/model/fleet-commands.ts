@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { DEFAULTS, HARDWARE } from '../contract/fixture.ts'
 import { bulkCommands } from './bulk-commands.ts'
+import { enrolmentCommands } from './enrolment-commands.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
 import { MASTERS, TYPES, WORKERS, same } from './fixture.ts'
@@ -18,6 +19,9 @@ const which = fc.constantFrom('live', 'live', 'live', 'stale')
 function connOf(fixture: ModelFixture, of: Ref, wanted: string): string {
   return (wanted === 'live' ? fixture.store.fleet.find(of)?.conn : null) ?? 'm1/0'
 }
+
+const rulesOf = ({ store }: ModelFixture, { type }: { readonly type: string }): string =>
+  store.fleet.enrolments.list(type).version
 
 /** Registers with a new connection, or rarely with the same one, like a repeated register. */
 const register = command(
@@ -38,7 +42,16 @@ const register = command(
         ? { conn: held.conn, instance: held.instance }
         : { conn: fresh, instance: args.instance }
     const { cores, labels } = args
-    const items = [{ ...args.ref, ...via, hardware: `{"cores":${cores}}`, labels, defaults: DEFAULTS }]
+    const items = [
+      {
+        ...args.ref,
+        ...via,
+        hardware: `{"cores":${cores}}`,
+        labels,
+        defaults: DEFAULTS,
+        rules: rulesOf(fixture, args.ref),
+      },
+    ]
     same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
@@ -54,6 +67,7 @@ const registerTwice = command(
       hardware: HARDWARE,
       labels: i === 0 ? '{"tier":"spot"}' : undefined,
       defaults: DEFAULTS,
+      rules: rulesOf(fixture, args.ref),
     }))
     same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
@@ -178,9 +192,9 @@ const enlist = command(
   'enlist',
   fc.record({ type: fc.constantFrom(...TYPES) }),
   async ({ type }, fixture, { backend }) => {
-    const items = [
-      { type, id: 'w1', conn: `m1/${fixture.serial()}`, instance: '', hardware: HARDWARE, defaults: DEFAULTS },
-    ]
+    const rules = rulesOf(fixture, { type })
+    const conn = `m1/${fixture.serial()}`
+    const items = [{ type, id: 'w1', conn, instance: '', hardware: HARDWARE, defaults: DEFAULTS, rules }]
     same(await backend.workers.register(items), fixture.store.fleet.register(items))
   },
 )
@@ -204,6 +218,7 @@ export const fleetCommands: AnyCommand[] = [
   put,
   raise,
   ...bulkCommands,
+  ...enrolmentCommands,
   masterBeat,
   masterBeat,
   read,

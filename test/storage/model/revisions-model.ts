@@ -13,13 +13,22 @@ interface Revision extends NewRevision {
 export class RevisionsModel {
   readonly #time: { readonly now: number }
   readonly #workersOf: (type: string, name: string) => number
+  readonly #isEnrolled: (type: string, name: string) => boolean
   /** Oldest first. */
   #all: Revision[] = []
 
-  /** @param workersOf The number of workers whose label names a revision. */
-  constructor(time: { readonly now: number }, workersOf: (type: string, name: string) => number) {
+  /**
+   * @param workersOf The number of workers whose label names a revision.
+   * @param isEnrolled Whether an enrolment rule names it.
+   */
+  constructor(
+    time: { readonly now: number },
+    workersOf: (type: string, name: string) => number,
+    isEnrolled: (type: string, name: string) => boolean,
+  ) {
     this.#time = time
     this.#workersOf = workersOf
+    this.#isEnrolled = isEnrolled
   }
 
   find(type: string, name: string): Revision | undefined {
@@ -32,7 +41,11 @@ export class RevisionsModel {
     this.#all.push(created)
     const newest = new Set(this.#of(type).slice(-KEPT))
     this.#all = this.#all.filter(
-      (each) => each.type !== type || newest.has(each) || this.#workersOf(type, each.name) > 0,
+      (each) =>
+        each.type !== type ||
+        newest.has(each) ||
+        this.#workersOf(type, each.name) > 0 ||
+        this.#isEnrolled(type, each.name),
     )
     return 'stored'
   }

@@ -28,6 +28,7 @@ import type {
   Registration,
   WorkerRow,
 } from '../../../src/storage/index.ts'
+import { EnrolmentsModel } from './enrolments-model.ts'
 import { RevisionsModel } from './revisions-model.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
@@ -59,6 +60,7 @@ export class FleetModel {
   readonly #workers = new Map<string, Mutable<Worker>>()
   readonly #forgotten = new Map<string, number>()
   readonly revisions: RevisionsModel
+  readonly enrolments = new EnrolmentsModel((type, name) => this.revisions.find(type, name) !== undefined)
 
   constructor(time: Time) {
     this.#time = time
@@ -66,6 +68,7 @@ export class FleetModel {
       time,
       (type, name) =>
         [...this.#workers.values()].filter((each) => each.type === type && each.bulk?.revision === name).length,
+      (type, name) => this.enrolments.uses(type, name),
     )
   }
   find(ref: Ref): Mutable<Worker> | undefined {
@@ -75,9 +78,11 @@ export class FleetModel {
     return this.#time.now < (this.masters.get(master) ?? -Infinity) + 15_000
   }
   register(items: readonly Registration[]): RegisterResult[] {
-    return items.map(({ type, id, conn, instance, hardware, labels = null, defaults }) => {
+    return items.map(({ type, id, conn, instance, hardware, labels = null, defaults, rules = '', enrolment }) => {
       const now = this.#time.now
       const known = this.find({ type, id })
+      if (known === undefined && rules !== this.enrolments.list(type).version) return { kind: 'rules_changed' }
+      if (known === undefined && enrolment !== undefined) this.revisions.use(type, enrolment.revision)
       const kept = this.#forgotten.get(keyOf({ type, id })) ?? -1
       const worker = known ?? {
         type,
@@ -92,10 +97,11 @@ export class FleetModel {
         lastSeenAtMs: now,
         lastError: null,
         drain: null,
-        managedBy: null,
+        managedBy: enrolment?.managedBy ?? null,
         appliedGen: null,
         config: { gen: kept + 1, config: defaults, changedAtMs: null, actor: null },
-        bulk: null,
+        bulk:
+          enrolment === undefined ? null : { revision: enrolment.revision, variant: enrolment.variant, gen: kept + 1 },
         history: [],
         frames: [],
       }

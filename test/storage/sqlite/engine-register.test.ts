@@ -3,7 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RegisterResult } from '../../../src/storage/index.ts'
+import { SqliteEnrolments } from '../../../src/storage/sqlite/engine-enrolments.ts'
 import { WorkerRegistrations } from '../../../src/storage/sqlite/engine-register.ts'
+import { SqliteRevisions } from '../../../src/storage/sqlite/engine-revisions.ts'
 import { TokenSequences } from '../../../src/storage/sqlite/token-sequences.ts'
 import { Names } from '../../../src/storage/sqlite/names.ts'
 import { openStore, type Store } from '../../../src/storage/sqlite/store.ts'
@@ -27,7 +29,8 @@ function opened() {
   const { db } = store
   const txn = new Transaction()
   const deps = { db, txn, names: new Names(db, txn), sequences: new TokenSequences(db, txn), policies: new Map() }
-  const registrations = new WorkerRegistrations(deps, new WorkerRows(deps), MAX_FORGOTTEN)
+  const enrolments = new SqliteEnrolments(deps, new SqliteRevisions(deps))
+  const registrations = new WorkerRegistrations(deps, new WorkerRows(deps), enrolments, MAX_FORGOTTEN)
   const committed = <T>(change: () => T): T => {
     db.exec('BEGIN IMMEDIATE')
     txn.begin(1_700_000_000_000)

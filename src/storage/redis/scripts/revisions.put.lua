@@ -1,7 +1,8 @@
 #!lua
--- Stores a revision, unless the name is taken. Drops those that are neither in use nor among the newest.
+-- Stores a revision, unless the name is taken. Drops those that are neither in use nor among the newest. An enrolment
+-- rule uses its revision too.
 --
--- KEYS[1..3]  ru ro rd (workers-layout.ts)
+-- KEYS[1..4]  ru ro rd en (workers-layout.ts)
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     name
 -- ARGV[3]     manager and actor, joined by a colon
@@ -11,18 +12,19 @@
 --- @define MAX_REVISIONS
 --- @include "now"
 --- @include "int"
---- @keys ru ro rd
+--- @keys ru ro rd en
 
 local name = ARGV[2]
 if redis.call('HEXISTS', ru, name) == 1 then return 'exists' end
 local names = redis.call('ZRANGE', ro, '0', '-1', 'WITHSCORES')
 local stored = #names / 2
 local newest = stored > 0 and names[#names] or '0'
-local dropped = {}
+local dropped, named = {}, {}
+for _, text in ipairs(redis.call('HGETALL', en)) do named[string.match(text, '^([^/]*)/') or ''] = true end
 for i = 1, stored + 1 - KEPT_REVISIONS do
   local old = names[2 * i - 1]
   local use = redis.call('HGET', ru, old)
-  if not use or string.match(use, '^%d+') == '0' then dropped[#dropped + 1] = old end
+  if not named[old] and (not use or string.match(use, '^%d+') == '0') then dropped[#dropped + 1] = old end
 end
 if stored - #dropped >= MAX_REVISIONS then return 'full' end
 if #dropped > 0 then

@@ -3,19 +3,22 @@
 -- written once per id.
 --
 -- KEYS[1..14]  keys of the registry (include/registry.lua)
+-- KEYS[15]     en (workers-layout.ts)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      bound on the number of records
--- ARGV[3..]    id, connection, instance, hardware, labels or '' and default config of each
--- Returns for each false (full), or { what the record reported before or false if it was created, 1 if the worker
--- drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53 }.
+-- ARGV[3..]    of each: id, connection, instance, hardware, labels or '', default config, version of the enrolment
+--              rules or '', label of the enrolment or '', and its manager or ''
+-- Returns for each 'full' or 'rules_changed', or { what the record reported before or false if it was created, 1 if the
+-- worker drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53 }.
 --- @include "now"
 --- @include "int"
 --- @include "registry"
 --- @include "state"
 --- @include "revision-use"
 
+local en, FIELDS = KEYS[15], 9
 local ids = {}
-for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
+for i = 3, #ARGV, FIELDS do ids[#ids + 1] = ARGV[i] end
 local gens, descs = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', desc, unpack(ids))
 local sts, conns = redis.call('HMGET', st, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, kept = redis.call('HMGET', dr, unpack(ids)), redis.call('ZMSCORE', gone, unpack(ids))
@@ -29,11 +32,15 @@ for i, id in ipairs(ids) do
 end
 local time = int(now)
 
-local function create(worker, defaults)
-  if room <= 0 then return false end
+local version -- Of the rules: read for the first worker that is created.
+local function create(worker, item)
+  if room <= 0 then return 'full' end
+  version = version or redis.call('HGET', en, '') or ''
+  if item.rules ~= version then return 'rules_changed' end
   room = room - 1
   worker.gen = worker.kept and int(worker.kept + 1) or '0'
-  worker.st, worker.cfg, worker.registered = 'IDLE:' .. time .. '::', '::' .. defaults, time
+  worker.st, worker.cfg, worker.registered = 'IDLE:' .. time .. '::', '::' .. item.defaults, time
+  worker.label, worker.manager = item.label, item.manager
   return { false, 0, false, worker.gen }
 end
 local function renew(worker, item, binding)
@@ -49,15 +56,16 @@ end
 
 local results = {}
 for i, id in ipairs(ids) do
-  local at, worker = 6 * i - 3, known[id]
-  local item = { conn = ARGV[at + 1], instance = ARGV[at + 2] }
+  local at, worker = FIELDS * i - 6, known[id]
+  local item = { conn = ARGV[at + 1], instance = ARGV[at + 2], defaults = ARGV[at + 5], rules = ARGV[at + 6],
+    label = ARGV[at + 7], manager = ARGV[at + 8] }
   local result
   if worker.gen then
     result = renew(worker, item, item.instance == '' and 'c' .. item.conn or 'i' .. item.instance)
   else
-    result = create(worker, ARGV[at + 5])
+    result = create(worker, item)
   end
-  if result then
+  if type(result) == 'table' then
     worker.conn, worker.touched = item.conn, true
     worker.desc = worker.registered .. ':' .. item.instance .. ':' .. ARGV[at + 3]
     worker.labels = ARGV[at + 4]
@@ -65,8 +73,8 @@ for i, id in ipairs(ids) do
   results[i] = result
 end
 
-local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {} }
-local undrained, unlabelled, members, returned, stale = {}, {}, {}, {}, {}
+local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {}, rv = {}, mb = {} }
+local undrained, unlabelled, members, returned, stale, enrolled = {}, {}, {}, {}, {}, {}
 local function put(field, id, value) local pairs = set[field]; pairs[#pairs + 1] = id; pairs[#pairs + 1] = value end
 for id, worker in pairs(known) do
   if worker.touched then
@@ -86,16 +94,24 @@ for id, worker in pairs(known) do
         stale[#stale + 1] = id
         count_use(worker.revision, -1)
       end
+      if worker.label ~= '' then
+        local label = worker.gen .. ':' .. worker.label
+        put('rv', id, label)
+        count_use(label, 1)
+        enrolled[string.match(worker.label, '^[^/]*')] = true
+      end
+      if worker.manager ~= '' then put('mb', id, worker.manager) end
     end
   end
 end
-local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg, lb = lb }
+local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg, lb = lb, rv = rv, mb = mb }
+if #stale > 0 then redis.call('HDEL', rv, unpack(stale)) end
 for field, fields in pairs(set) do
   if #fields > 0 then redis.call('HSET', keyOf[field], unpack(fields)) end
 end
 if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
 if #unlabelled > 0 then redis.call('HDEL', lb, unpack(unlabelled)) end
-if #stale > 0 then redis.call('HDEL', rv, unpack(stale)) end
+for revision in pairs(enrolled) do mark_used(revision, time) end
 write_use()
 if #members > 0 then redis.call('ZADD', ix, unpack(members)) end
 if #returned > 0 then redis.call('ZREM', gone, unpack(returned)) end
