@@ -18,6 +18,7 @@ import { ApiCaller, type CallerOptions, type RequestOptions } from './api-caller
 import type { MasterResponse } from './response.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
 import { Output } from './output.ts'
+import { Revisions } from './revisions.ts'
 import { Tasks } from './tasks.ts'
 import { UndiciTransport, type ConnectionOptions } from './undici-transport.ts'
 import { Workers } from './workers.ts'
@@ -36,6 +37,7 @@ export class MasterClient {
   readonly workers: Workers
   readonly tasks: Tasks
   readonly output: Output
+  readonly revisions: Revisions
   readonly #caller: ApiCaller
   readonly #options: ClientOptions
 
@@ -47,6 +49,7 @@ export class MasterClient {
     this.workers = new Workers(this.#caller)
     this.tasks = new Tasks(this.#caller)
     this.output = new Output(this.#caller, options)
+    this.revisions = new Revisions(this.#caller)
   }
 
   /** Returns the installed automations; never empty. */

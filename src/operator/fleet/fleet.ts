@@ -12,6 +12,7 @@ import type { ReadyBody } from '../../protocol/index.ts'
 import { Signal, type Clock, type CreateHttpPool, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
+import { BulkWriter } from './bulk-writer.ts'
 import { Calls } from './calls.ts'
 import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
@@ -25,8 +26,12 @@ import type {
   Registered,
   Remembered,
   Seen,
+  RevisionWriter,
   TableChange,
+  TypeReach,
   WorkerRecord,
+  WorkerRow,
+  WorkerRows,
 } from './ports.ts'
 import { Sequence, type Source } from './records.ts'
 import { EpochTracker } from './epoch-tracker.ts'
@@ -53,9 +58,10 @@ export interface FleetDeps {
   readonly onBreaker: (reason: OpenReason | null) => void
 }
 
-export class Fleet implements FleetTable {
+export class Fleet implements FleetTable, WorkerRows {
   readonly master: MasterWriter
   readonly edits: MasterWriter
+  readonly revisions: RevisionWriter
   readonly #deps: FleetDeps
   readonly #tokens: Tokens
   readonly #client: MasterClient
@@ -92,6 +98,7 @@ export class Fleet implements FleetTable {
     const writing = this.#writerDeps()
     this.master = new Writer(writing, 'reconcile')
     this.edits = new Writer(writing, 'edit')
+    this.revisions = new BulkWriter(writing)
   }
 
   get(type: string, workerId: string): Seen {
@@ -105,7 +112,7 @@ export class Fleet implements FleetTable {
       kind: 'registered',
       record: entry.record,
       epoch: entry.epoch,
-      isStale: entry.staleSince !== null,
+      isStale: entry.staleSince !== null || entry.hasOldConfig,
       readMs: entry.readMs,
     }
   }
@@ -120,6 +127,14 @@ export class Fleet implements FleetTable {
 
   workers(type: string): Iterable<Omit<WorkerRecord, 'config'>> {
     return this.#readers.get(type)?.reader.records.all() ?? []
+  }
+
+  rows(type: string): Iterable<WorkerRow> {
+    return this.#readers.get(type)?.reader.records.rows() ?? []
+  }
+
+  reach(type: string): TypeReach {
+    return this.#readers.get(type)?.reader.reach ?? 'pending'
   }
 
   /** @returns every type that the master has and the token covers; `undefined` if the master is unavailable. */

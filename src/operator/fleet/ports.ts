@@ -8,11 +8,13 @@
  * @see D15, D31, D39, D46, D47, D51
  */
 import type {
+  BulkResult,
   ConfigBody,
   FieldError,
   HistoryBody,
   JsonObject,
   JsonSchema,
+  RevisionBody,
   SecretPaths,
   Stats,
   WorkerBody,
@@ -51,6 +53,23 @@ export interface Registered {
   readonly readMs: number
 }
 
+/** A worker as sets see it: they compare its label, and need no config. */
+export interface WorkerRow {
+  readonly record: Omit<WorkerRecord, 'config'>
+  /** The epoch of the store that `record.config_gen` belongs to. */
+  readonly epoch: string
+  /** The config has changed since the record was read, so its label may be outdated. A change is reported. */
+  readonly isStale: boolean
+}
+
+/** What a bulk change has made of one worker. */
+export interface AppliedRevision {
+  readonly configGen: number
+  /** The `config_revision` that its record has now. */
+  readonly label: string
+  readonly managedBy: string
+}
+
 /** What the table knows of one worker. */
 export type Seen =
   /** Not read yet. A change is reported once it is known. */
@@ -61,6 +80,9 @@ export type Seen =
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'unregistered' }
   | Registered
+
+/** State of a type as a whole. */
+export type TypeReach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
 
 export type TableChange =
   /** A relevant difference of one worker. */
@@ -103,6 +125,14 @@ export interface FleetTable {
    * The first time it is reported as `state_reset`, however many resources find it.
    */
   hasForgotten(worker: Registered, remembered: Remembered): boolean
+}
+
+/** The part of the table that sets use. */
+export interface WorkerRows extends Pick<FleetTable, 'catalog' | 'masterNowMs' | 'unavailableMs'> {
+  /** Every registered worker of a type, with what a change must name. */
+  rows(type: string): Iterable<WorkerRow>
+  /** Whether the workers of the type have been listed, or why not. */
+  reach(type: string): TypeReach
 }
 
 /** Why a call did not succeed. */
@@ -157,6 +187,33 @@ export interface MasterWriter {
   drain(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   /** DELETE of the worker's record. */
   forget(worker: WorkerRef, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+}
+
+/** Calls about many workers of a type, or about none. */
+export interface RevisionWriter {
+  /** Stores a revision. `not_registered`: the master does not know the route, because it is of an older release. */
+  put(type: string, revision: string, body: RevisionBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+  /** Brings workers to a revision. `not_registered`: the revision is not stored. */
+  apply(type: string, change: BulkChange, signal: AbortSignal): Promise<CallResult<readonly BulkResult[]>>
+}
+
+/** A bulk change. Every item names the label that its worker gets. */
+export interface BulkChange {
+  readonly revision: string
+  readonly managedBy: string
+  readonly keep: readonly string[]
+  readonly isDryRun: boolean
+  readonly items: readonly BulkChangeItem[]
+}
+
+export interface BulkChangeItem {
+  readonly workerId: string
+  /** The config and the manager that the worker must have. */
+  readonly epoch: string
+  readonly configGen: number
+  readonly managedBy: string | null
+  readonly patch: JsonObject
+  readonly variant: string
 }
 
 /** The resource that a claim names. */

@@ -15,7 +15,7 @@
  */
 import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
-import type { WorkerRecord } from './ports.ts'
+import type { AppliedRevision, WorkerRecord, WorkerRow } from './ports.ts'
 
 /** Orders everything that is learnt from the master. */
 export class Sequence {
@@ -36,6 +36,8 @@ interface RecordEntry {
   isAbsent: boolean
   /** A read is due: the config has reached at least this generation, or nothing is known of the worker. */
   staleSince: number | null
+  /** A bulk change has replaced the config, which is not read before it is needed. */
+  hasOldConfig: boolean
   lastSequence: number
   readMs: number
 }
@@ -69,6 +71,7 @@ const MATTERS = [
   'draining',
   'managed_by',
   'last_error',
+  'config_revision',
 ] as const satisfies readonly (keyof WorkerBody)[]
 type Matter = (typeof MATTERS)[number] | 'config'
 
@@ -103,6 +106,11 @@ export class Records {
     for (const { record, isAbsent } of this.#entries.values()) if (record !== null && !isAbsent) yield record
   }
 
+  *rows(): Generator<WorkerRow> {
+    for (const { record, isAbsent, epoch, staleSince } of this.#entries.values())
+      if (record !== null && !isAbsent) yield { record, epoch, isStale: staleSince !== null }
+  }
+
   /** The workers whose read is due. */
   stale(): readonly string[] {
     return [...this.#entries]
@@ -123,6 +131,7 @@ export class Records {
       epoch,
       isAbsent: false,
       staleSince: null,
+      hasOldConfig: false,
       lastSequence: begun,
       readMs: atMs,
     })
@@ -148,6 +157,18 @@ export class Records {
     if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen <= entry.record.config_gen)
       return
     entry.record = { ...entry.record, config: packed(config), config_gen: configGen }
+    if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
+    entry.hasOldConfig = false
+    entry.lastSequence = this.#deps.sequence.next()
+  }
+
+  /** Applies the result of a bulk change, which does not contain the config. */
+  applied(workerId: string, { configGen, label, managedBy }: AppliedRevision, epoch: string): void {
+    const entry = this.#entries.get(workerId)
+    if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen < entry.record.config_gen)
+      return
+    entry.hasOldConfig ||= configGen > entry.record.config_gen
+    entry.record = { ...entry.record, config_gen: configGen, config_revision: label, managed_by: managedBy }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
     entry.lastSequence = this.#deps.sequence.next()
   }
@@ -217,6 +238,7 @@ export class Records {
       epoch: '',
       isAbsent: false,
       staleSince: null,
+      hasOldConfig: false,
       lastSequence: 0,
       readMs: 0,
     }
@@ -253,6 +275,7 @@ const OWN_CLAIM: ReadonlySet<Matter> = new Set(['managed_by'])
 
 function differs(before: Kept, after: Kept, known: ReadonlySet<Matter>): boolean {
   if (MATTERS.some((field) => !known.has(field) && before[field] !== after[field])) return true
+  if (!sameJson(before.labels, after.labels)) return true
   return (
     !known.has('config') && before.config !== after.config && !sameJson(unpacked(before.config), unpacked(after.config))
   )

@@ -14,7 +14,7 @@ import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
 import { Signal, sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
-import type { CatalogType, CallRefusal } from './ports.ts'
+import type { CatalogType, CallRefusal, TypeReach } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
 /** A page is parsed without a break, and several types may be read simultaneously, so the number is small. */
@@ -53,9 +53,6 @@ export interface TypeReaderDeps {
   readonly onListed: () => void
   readonly onFall: RecordsDeps['onRegression']
 }
-
-/** State of the type as a whole. */
-export type TypeReach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
 
 type PageResult =
   { readonly kind: 'page'; readonly rows: readonly WorkerBody[] } | { readonly kind: 'aborted' } | CallRefusal

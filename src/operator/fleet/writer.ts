@@ -176,10 +176,10 @@ export class Writer implements MasterWriter {
 }
 
 /** Whether a call without a response may have changed the worker. */
-const mayHaveTakenEffect = (refusal: CallRefusal): boolean =>
+export const mayHaveTakenEffect = (refusal: CallRefusal): boolean =>
   (refusal.kind === 'unavailable' || refusal.kind === 'throttled') && refusal.effect === 'unknown'
 
-const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({
+export const forbidden = (type: string): { readonly kind: 'forbidden'; readonly message: string } => ({
   kind: 'forbidden',
   message: `the token is not valid for the type ${type}`,
 })
