@@ -57,7 +57,7 @@ export class EventHandlers {
   }
 
   onFleetWorker(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
-    this.#count(change.before?.spec.type, change.after?.spec.type)
+    this.countType(change.before?.spec.type, change.after?.spec.type)
     this.#add(change, source)
     this.#push(rivalKeys(change, this.#deps.cache, this.#deps.permits))
   }
@@ -77,7 +77,7 @@ export class EventHandlers {
     this.#push(keysOf(this.#deps.cache.byIndex('source', name)))
   }
 
-  /** Types that FleetWorkers name or have named, and the type that the resync visits. */
+  /** Types that FleetWorkers or sets name or have named, and the type that the resync visits. */
   get types(): Iterable<string> {
     return this.#perType.keys()
   }
@@ -123,7 +123,8 @@ export class EventHandlers {
     for (const key of keys) this.#deps.queue.add(key, PRIORITY.event)
   }
 
-  #count(before: string | undefined, after: string | undefined): void {
+  /** Counts how many objects name a type, so that its workers are read. */
+  countType(before: string | undefined, after: string | undefined): void {
     if (before === after) return
     const known = this.#perType.size
     if (after !== undefined) this.#perType.set(after, (this.#perType.get(after) ?? 0) + 1)

@@ -60,6 +60,8 @@ export interface LeadershipTermDeps {
   /** The watch of a namespace. */
   readonly watchOf: (namespace: string) => Pick<WatchLoop<FleetWorkerObject>, 'asOfMs' | 'wrote'> | undefined
   readonly deletedClaims: DeletedClaims
+  /** Whether a claim is that of an existing FleetWorker or set. */
+  readonly isLiveClaim: (claim: string) => boolean
   readonly queue: WorkQueue
   readonly events: EventRecorder
   readonly fleet: Fleet
@@ -221,7 +223,16 @@ function createSources({ cache, handlers, log, reserved, time, transport }: Lead
   })
 }
 
-function createResync({ cache, fleet, handlers, log, queue, time, watches }: LeadershipTermDeps): PeriodicResync {
+function createResync({
+  cache,
+  fleet,
+  handlers,
+  isLiveClaim,
+  log,
+  queue,
+  time,
+  watches,
+}: LeadershipTermDeps): PeriodicResync {
   return new PeriodicResync({
     time,
     log,
@@ -230,6 +241,7 @@ function createResync({ cache, fleet, handlers, log, queue, time, watches }: Lea
     table: fleet,
     master: fleet.master,
     watches,
+    isLiveClaim,
     types: handlers,
   })
 }
@@ -240,6 +252,7 @@ function createReconcileDeps(
     deletedClaims,
     events,
     fleet,
+    isLiveClaim,
     leadership,
     log,
     permits,
@@ -258,6 +271,7 @@ function createReconcileDeps(
     isFresh: (namespace) =>
       (watchOf(namespace)?.asOfMs ?? -Infinity) >= Math.max(beganMs, time.monotonicMs() - FRESH_MS),
     deletedClaims,
+    isLiveClaim,
     table: fleet,
     master: fleet.master,
     edits: fleet.edits,

@@ -6,6 +6,8 @@
  *   master ──feed, lists──▶ table ─────┘  ▲ parked           └─PATCH, claim──▶ master
  *                                         └── breaker, while the master is unreachable
  *
+ * FleetWorkerSets have a cache, a queue and a term of their own beside these (fleet-worker-sets.ts).
+ *
  * Watch, table, queue and deleted claims live as long as the process, so a standby is warm. Everything that writes
  * belongs to a term of leadership (leadership-term.ts). Shutdown: no new key starts, running reconciles may finish,
  * statuses are sent, the lease is released.
@@ -29,6 +31,7 @@ import {
   INDICES,
   keptSpec,
   permitsOf,
+  scopeOf,
   type FleetWorkerObject,
   type Permits,
   type Tenants,
@@ -52,6 +55,7 @@ import { MasterOutage } from './master-outage.ts'
 import { FleetWorkerMetrics } from './metrics.ts'
 import { LeadershipTerm } from './leadership-term.ts'
 import { EventHandlers } from './event-handlers.ts'
+import { FleetWorkerSets } from './fleet-worker-sets.ts'
 
 const CONTROLLER = 'fleetworker'
 
@@ -115,6 +119,7 @@ class Operator implements RunningOperator {
   readonly #outage: MasterOutage
   readonly #handlers: EventHandlers
   readonly #watches: readonly WatchLoop<FleetWorkerObject>[]
+  readonly #sets: FleetWorkerSets
   readonly #health: Health<FleetWorkerObject>
   readonly #elector: LeaseElector | undefined
   readonly #running: Promise<void>[] = []
@@ -135,9 +140,10 @@ class Operator implements RunningOperator {
     this.#leadership = this.#elector ?? ALWAYS_LEADING
     this.#fleet = this.#createFleet()
     this.#handlers = this.#createHandlers()
+    this.#sets = this.#createSets()
     this.#outage = new MasterOutage({
       table: this.#fleet,
-      queue: this.#queue,
+      queue: { park: (reason) => this.#park(reason) },
       onChange: (isUnavailable) => this.#onOutageChange(isUnavailable),
     })
     this.#watches = this.#namespaces().map((namespace) => this.#watch(namespace))
@@ -156,7 +162,7 @@ class Operator implements RunningOperator {
     const { metricsListen } = this.#options
     if (metricsListen === null) return
     const healthz = (): ProbeResult => {
-      const stuck = this.#health.stuck()
+      const stuck = [...this.#health.stuck(), ...this.#sets.stuck()]
       return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
     }
     const readyz = (): ProbeResult => ({
@@ -182,6 +188,7 @@ class Operator implements RunningOperator {
     this.#fleet.onChange((change) => {
       if (change.kind === 'state_reset') this.#recordFleetEvent('MasterStateReset', change.message)
       this.#handlers.onTableChange(change)
+      this.#sets.onTableChange(change)
     })
     signal.addEventListener(
       'abort',
@@ -191,6 +198,7 @@ class Operator implements RunningOperator {
     this.#running.push(
       this.#events.run(signal),
       ...this.#watches.map((watch) => watch.run(signal)),
+      ...this.#sets.run(signal),
       this.#begin(signal),
     )
   }
@@ -206,7 +214,7 @@ class Operator implements RunningOperator {
   }
 
   async stop(): Promise<void> {
-    await this.#term?.end()
+    await Promise.all([this.#term?.end(), this.#sets.end()])
     this.#abort.abort(new Error('the operator stops'))
     await Promise.all(this.#running)
     await Promise.all([this.#transport.close(), this.#listener?.close()])
@@ -274,6 +282,16 @@ class Operator implements RunningOperator {
     })
   }
 
+  #createSets(): FleetWorkerSets {
+    return new FleetWorkerSets({
+      ...this.#options,
+      transport: this.#transport,
+      namespaces: this.#namespaces(),
+      onDeletedClaim: (claim) => this.#deletedClaims.add(claim),
+      countType: (before, after) => this.#handlers.countType(before, after),
+    })
+  }
+
   #createHealth(): Health<FleetWorkerObject> {
     return new Health({
       clock: this.#options.time,
@@ -282,6 +300,16 @@ class Operator implements RunningOperator {
       watches: this.#watches,
       controller: () => this.#term?.controller,
     })
+  }
+
+  /** Whether a claim is that of an existing FleetWorker or set. */
+  #isLiveClaim(claim: string): boolean {
+    return this.#cache.byIndex('claim', claim).length > 0 || this.#sets.isLiveClaim(claim)
+  }
+
+  #park(reason: string | null): void {
+    this.#queue.park(reason)
+    this.#sets.park(reason)
   }
 
   #namespaces(): readonly (string | undefined)[] {
@@ -301,31 +329,35 @@ class Operator implements RunningOperator {
         this.#workers.changed(change, source === 'watch' && this.#term !== undefined)
         this.#deletedClaims.onChange(change)
         this.#handlers.onFleetWorker(change, source)
+        this.#sets.onFleetWorker(change)
       },
     })
   }
 
   #lead(signal: AbortSignal): void {
-    const { namespace, random, reservedSecrets, time, log, watchNamespaces } = this.#options
-    const term = new LeadershipTerm({
+    const { namespace, reservedSecrets, watchNamespaces } = this.#options
+    const common = {
+      ...this.#runtime(),
       signal,
-      time,
-      random,
-      log,
+      time: this.#options.time,
       transport: this.#transport,
-      cache: this.#cache,
-      watchOf: (each) => this.#watches.find((watch) => watch.namespace === undefined || watch.namespace === each),
-      deletedClaims: this.#deletedClaims,
-      queue: this.#queue,
       events: this.#events,
       fleet: this.#fleet,
       leadership: this.#leadership,
+      watches: (each: string) => watchNamespaces.length === 0 || watchNamespaces.includes(each),
+      reserved: new Set(reservedSecrets.map((name) => `secrets/${namespace}/${name}` as const)),
+    }
+    const term = new LeadershipTerm({
+      ...common,
+      cache: this.#cache,
+      watchOf: (each) => this.#watches.find((watch) => watch.namespace === undefined || watch.namespace === each),
+      deletedClaims: this.#deletedClaims,
+      isLiveClaim: (claim) => this.#isLiveClaim(claim),
+      queue: this.#queue,
       handlers: this.#handlers,
       metrics: this.#metrics,
       workers: this.#workers,
-      watches: (each) => watchNamespaces.length === 0 || watchNamespaces.includes(each),
       permits: this.#permits,
-      reserved: new Set(reservedSecrets.map((name) => `secrets/${namespace}/${name}` as const)),
       within: (key, inside) => withLogFields({ fleetworker: key }, inside),
     })
     this.#term = term
@@ -336,7 +368,14 @@ class Operator implements RunningOperator {
       },
       { once: true },
     )
-    this.#running.push(term.run())
+    const sets = this.#sets.lead({
+      ...common,
+      workers: this.#cache,
+      wasDeletedHere: (claim) => this.#deletedClaims.has(claim),
+      scope: scopeOf(this.#options.tenants),
+      within: (key, inside) => withLogFields({ fleetworkerset: key }, inside),
+    })
+    this.#running.push(term.run(), sets)
   }
 
   #onOutageChange(isUnavailable: boolean): void {
@@ -347,6 +386,7 @@ class Operator implements RunningOperator {
       )
     else this.#term?.onMasterRecovered()
     this.#handlers.requeueAll()
+    this.#sets.onOutageChange(isUnavailable)
   }
 
   /** Records an event that concerns all FleetWorkers, once, on the Lease, by the leading replica. */

@@ -30,6 +30,8 @@ export interface PeriodicResyncDeps {
   readonly table: Pick<Fleet, 'isSynced' | 'workers' | 'offered'>
   readonly master: Pick<MasterWriter, 'releaseOrphaned'>
   readonly watches: (namespace: string) => boolean
+  /** Whether a claim is that of an existing FleetWorker or set. */
+  readonly isLiveClaim: (claim: string) => boolean
   readonly types: TypesRead
 }
 
@@ -143,10 +145,9 @@ export class PeriodicResync {
   }
 
   #isOrphaned({ type, workerId, claim }: OrphanedClaim): boolean {
-    const { cache, watches } = this.#deps
-    const isLive = (other: string): boolean => cache.byIndex('claim', other).length > 0
+    const { cache, isLiveClaim, watches } = this.#deps
     const isWanted = cache.byIndex('target', targetOf(type, workerId)).length > 0
-    return !isWanted && !this.#done.has(claim) && isOrphaned(claim, { isLive, watches })
+    return !isWanted && !this.#done.has(claim) && isOrphaned(claim, { isLive: isLiveClaim, watches })
   }
 
   /** Deletes the orphaned claims of the visited type, and starts reading the next one. */

@@ -1,4 +1,4 @@
-/** What the tests of an operator process need at a fake API server: the kind FleetWorker, and a kubeconfig. */
+/** What the tests of an operator process need at a fake API server: the operator's kinds, and a kubeconfig. */
 import type { FakeKind } from './fake-apiserver.ts'
 
 export const FLEET_WORKERS: FakeKind = {
@@ -6,6 +6,14 @@ export const FLEET_WORKERS: FakeKind = {
   version: 'v1alpha1',
   plural: 'fleetworkers',
   kind: 'FleetWorker',
+  status: true,
+}
+
+export const FLEET_WORKER_SETS: FakeKind = {
+  group: 'muster.dev',
+  version: 'v1alpha1',
+  plural: 'fleetworkersets',
+  kind: 'FleetWorkerSet',
   status: true,
 }
 

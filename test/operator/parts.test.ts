@@ -234,6 +234,7 @@ describe('the periodic resync', () => {
       log,
       cache,
       watches: (namespace) => namespace === 'ns',
+      isLiveClaim: (claim) => cache.byIndex('claim', claim).length > 0,
       types: triggers,
       table: {
         isSynced: unknown !== 'workers',

@@ -38,8 +38,7 @@ export class BulkWriter implements RevisionWriter {
       {
         method: 'POST',
         type,
-        send: (either) =>
-          client.revisions.apply(type, bodyOf(change), { actor: change.managedBy, signal: either }),
+        send: (either) => client.revisions.apply(type, bodyOf(change), { actor: change.managedBy, signal: either }),
       },
       signal,
     )

@@ -7,8 +7,7 @@
  *   reads, writes ┘        ▲
  *                          └── every response: its epoch (epoch-tracker.ts), its time
  */
-import { MasterClient, MasterError } from '../../client/index.ts'
-import type { ReadyBody } from '../../protocol/index.ts'
+import { MasterClient, type MasterError } from '../../client/index.ts'
 import { Signal, type Clock, type CreateHttpPool, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
@@ -18,7 +17,7 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter, MAX_IN_FLIGHT } from './limiter.ts'
 import type { FleetMetrics } from './metrics.ts'
-import { isFailure } from './refusal.ts'
+import { isServing } from './probe.ts'
 import type {
   CatalogType,
   FleetTable,
@@ -322,20 +321,10 @@ export class Fleet implements FleetTable, WorkerRows {
       : null
   }
 
-  /** Rejects if a server other than the master responds, with a body of another shape. */
   async #probe(why: OpenReason): Promise<boolean> {
     const { signal } = this.#end
     if (why === 'Unauthorized') return this.#identity.recovered(signal).catch(() => false) // Aborted.
-    const result = await this.#calls
-      .once<ReadyBody>({ method: 'GET', send: (either) => this.#client.ready({ signal: either }) }, signal)
-      .catch(() => null) // Aborted.
-    if (result === null || result instanceof MasterError) return false
-    if ((result.body as ReadyBody | null)?.status !== 'ready') return false
-    // The probe route may be served while the API routes are refused.
-    const me = await this.#calls
-      .once({ method: 'GET', send: (either) => this.#client.me({ signal: either }) }, signal)
-      .catch(() => null) // Aborted.
-    return me !== null && !(me instanceof MasterError && isFailure(me))
+    return isServing(this.#calls, this.#client, signal)
   }
 
   #turned(reason: OpenReason | null): void {

@@ -166,9 +166,10 @@ async function changesSince(
   return { kind: 'changes', fields: new Set(since.flatMap(({ changed }) => changed)) }
 }
 
-export const policyOf = (spec: FleetWorkerSpec) => spec.managementPolicy ?? 'Enforce'
+export const policyOf = (spec: Pick<FleetWorkerSpec, 'managementPolicy'>) => spec.managementPolicy ?? 'Enforce'
 /** Whether the operator writes nothing to the master except the release of its claim. */
-export const isHandsOff = (spec: FleetWorkerSpec): boolean => spec.suspend === true || policyOf(spec) === 'Observe'
+export const isHandsOff = (spec: Pick<FleetWorkerSpec, 'managementPolicy' | 'suspend'>): boolean =>
+  spec.suspend === true || policyOf(spec) === 'Observe'
 
 export interface PolicyFacts {
   readonly spec: FleetWorkerSpec

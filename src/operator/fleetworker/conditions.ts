@@ -14,8 +14,13 @@
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 import type { WorkerState } from '../../protocol/index.ts'
-import { type Condition, type ConditionStatus, MAX_MESSAGE_CHARS } from '../config/index.ts'
-import { interned } from '../interned.ts'
+import {
+  type Condition,
+  type ConditionState,
+  type ConditionStatus,
+  kubeTime,
+  mergedConditions,
+} from '../config/index.ts'
 
 /** Three intervals of `state` frames, so a reconnect does not show. */
 export const ONLINE_MS = 45_000
@@ -127,18 +132,9 @@ export interface Facts {
   readonly before: readonly Condition[]
 }
 
-interface ConditionState {
-  readonly reason: string
-  readonly message: string
-  readonly status: ConditionStatus
-}
 type ConditionStates = Readonly<Record<keyof typeof REASONS, ConditionState>>
 
-/**
- * Computes the whole list: the five conditions that are always present, and those that are true. Existing conditions
- * keep their position and new ones are appended, as server-side apply merges them. Otherwise the status would always
- * differ from the written one and be written again without end.
- */
+/** Computes the whole list: the five conditions that are always present, and those that are true. */
 export function conditionsOf(facts: Facts): readonly Condition[] {
   const computed: ConditionStates = {
     Synced: syncedOf(facts),
@@ -147,35 +143,16 @@ export function conditionsOf(facts: Facts): readonly Condition[] {
     Healthy: healthyOf(facts),
   }
   const stalled = stalledOf(facts, computed)
-  const found: readonly (readonly [string, ConditionState | undefined])[] = [
-    ['Ready', readyOf(facts, computed)],
-    ...Object.entries(computed),
-    ['Reconciling', stalled === undefined ? reconcilingOf(facts, computed) : undefined],
-    ['Stalled', stalled],
-    ['Drifted', driftedOf(facts)],
-  ]
-  const existing = facts.before.map(({ type }) => type)
-  const place = ({ type }: Condition): number => (existing.includes(type) ? existing.indexOf(type) : existing.length)
-  return found
-    .flatMap(([type, state]) => (state === undefined ? [] : [conditionOf(type, state, facts)]))
-    .toSorted((a, b) => place(a) - place(b))
-}
-
-function conditionOf(
-  type: string,
-  { status, reason, message }: ConditionState,
-  { before, generation, nowMs }: Facts,
-): Condition {
-  const old = before.find((each) => each.type === type)
-  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : kubeTime(nowMs)
-  return {
-    type,
-    status,
-    observedGeneration: generation,
-    lastTransitionTime,
-    reason,
-    message: cleanText(message, MAX_MESSAGE_CHARS),
-  }
+  return mergedConditions(
+    [
+      ['Ready', readyOf(facts, computed)],
+      ...Object.entries(computed),
+      ['Reconciling', stalled === undefined ? reconcilingOf(facts, computed) : undefined],
+      ['Stalled', stalled],
+      ['Drifted', driftedOf(facts)],
+    ],
+    facts,
+  )
 }
 
 const isHandsOff = ({ suspend, policy }: Facts): boolean => suspend || policy === 'Observe'
@@ -322,15 +299,3 @@ function driftedOf({ synced, suspend, policy, driftCount }: Facts): ConditionSta
       'see status.drift',
   }
 }
-
-// oxlint-disable-next-line no-control-regex -- The pattern finds control characters.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
-
-/** Cuts to at most `max` characters on one line; text that was cut ends in an ellipsis. */
-export function cleanText(text: string, max: number): string {
-  const characters = [...text.toWellFormed().replaceAll(CONTROL, ' ').trim()]
-  return interned(characters.length <= max ? characters.join('') : `${characters.slice(0, max - 1).join('')}…`)
-}
-
-/** RFC 3339 in whole seconds, as metav1.Time. */
-export const kubeTime = (ms: number): string => interned(new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'))

@@ -40,6 +40,8 @@ export interface ReconcileDeps {
   readonly leadership: Pick<Leadership, 'mayWrite' | 'confirm'>
   /** One per term. */
   readonly memory: ReconcileMemory
+  /** Whether a claim is that of an existing FleetWorker or set. */
+  readonly isLiveClaim: (claim: string) => boolean
   /** One per process. */
   readonly deletedClaims: Pick<DeletedClaims, 'has'>
   readonly clock: Clock

@@ -96,7 +96,7 @@ function claimClassOf(
   return classifyClaim({
     managedBy: seen.record.managed_by,
     own: workerState.claim,
-    isLive: (claim) => deps.cache.byIndex('claim', claim).length > 0,
+    isLive: deps.isLiveClaim,
     watches: deps.watches,
     wasDeletedHere: (claim) => deps.deletedClaims.has(claim),
     // A restored store shows claims from before.

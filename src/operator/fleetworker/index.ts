@@ -7,13 +7,22 @@
  * other modules are pure, except for memory.ts, which has state.
  */
 export * from './bounds.ts'
+export { isHandsOff, policyOf } from './compare-config.ts'
 export * from './conditions.ts'
 export type { DriftOutcome, ReconcileDeps } from './context.ts'
 export { DeletedClaims } from './deleted-claims.ts'
 export * from './desired.ts'
 export * from './diff.ts'
-export { ReconcileMemory } from './memory.ts'
-export { parseTenants, permitsOf, rivalKeys, type Permits, type Tenants } from './ownership.ts'
+export { ReconcileMemory, RevertThrottle } from './memory.ts'
+export {
+  parseTenants,
+  permitsOf,
+  rivalKeys,
+  scopeOf,
+  type Permits,
+  type Tenants,
+  type WorkerScope,
+} from './ownership.ts'
 export { reconcile } from './reconcile.ts'
 export * from './resource.ts'
 export * from './schema.ts'

@@ -86,6 +86,10 @@ interface Tenant {
 export type Tenants = Readonly<Record<string, Tenant>>
 /** Whether the namespace of a FleetWorker may manage its worker. */
 export type Permits = (resource: FleetWorker) => boolean
+/**
+ * Which workers of a type the objects of a namespace may manage. @returns `undefined` if none.
+ */
+export type WorkerScope = (namespace: string, type: string) => ((workerId: string) => boolean) | undefined
 
 const NAMESPACE = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/
 const TYPE = new RegExp(TYPE_PATTERN)
@@ -115,19 +119,16 @@ export function parseTenants(text: string): Tenants {
 
 /** Without a map every namespace that is watched may manage every worker. */
 export function permitsOf(tenants: Tenants | undefined): Permits {
-  if (tenants === undefined) return () => true
-  return (resource) => {
-    const {
-      metadata: { namespace },
-      spec: { type },
-    } = resource
+  const scope = scopeOf(tenants)
+  return (resource) => scope(resource.metadata.namespace, resource.spec.type)?.(workerIdOf(resource)) === true
+}
+
+export function scopeOf(tenants: Tenants | undefined): WorkerScope {
+  if (tenants === undefined) return () => () => true
+  return (namespace, type) => {
     const tenant = Object.hasOwn(tenants, namespace) ? tenants[namespace] : tenants['*']
-    const id = workerIdOf(resource)
-    return (
-      tenant !== undefined &&
-      tenant.types.some((each) => each === '*' || each === type) &&
-      tenant.workers.some((each) => covers(each, id))
-    )
+    if (tenant === undefined || !tenant.types.some((each) => each === '*' || each === type)) return undefined
+    return (workerId) => tenant.workers.some((each) => covers(each, workerId))
   }
 }
 

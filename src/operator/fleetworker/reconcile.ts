@@ -23,6 +23,7 @@ import {
   unreportedResult,
 } from './context.ts'
 import {
+  FLEET_WORKERS,
   type FleetWorkerObject,
   addFinalizer,
   hasFinalizer,
@@ -145,6 +146,7 @@ async function matchFinalizer({ resource, deps, signal }: ReconcileContext): Pro
   if (has === wants) return resource
   if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined
   const patched = await patchFinalizers(
+    FLEET_WORKERS,
     resource,
     wants ? addFinalizer(resource) : removeFinalizer(resource),
     deps.transport,

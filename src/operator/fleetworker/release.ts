@@ -19,6 +19,7 @@ import { look } from './compare-config.ts'
 import { type SecretState, givenBack, holdsSecret } from './desired.ts'
 import { differenceOf, keptSecretFields } from './diff.ts'
 import {
+  FLEET_WORKERS,
   ABANDON_ANNOTATION,
   type FleetWorkerObject,
   eventTargetOf,
@@ -87,7 +88,8 @@ async function abandon(context: ReconcileContext, why: string): Promise<Reconcil
 }
 
 async function letGo({ deps, resource, signal }: ReconcileContext): Promise<ReconcileOutcome> {
-  if (hasFinalizer(resource)) await patchFinalizers(resource, removeFinalizer(resource), deps.transport, signal)
+  if (hasFinalizer(resource))
+    await patchFinalizers(FLEET_WORKERS, resource, removeFinalizer(resource), deps.transport, signal)
   return { kind: 'ok' }
 }
 

@@ -10,7 +10,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { type JsonObject, MAX_CONFIG_BYTES, MAX_JSON_DEPTH } from '../../protocol/index.ts'
-import { GROUP, VERSION, withinDepth } from '../config/index.ts'
+import { GROUP, type ObjectMetadata, VERSION, withinDepth } from '../config/index.ts'
 import { type WorkerRef, claimOf } from '../fleet/index.ts'
 import {
   type EventTarget,
@@ -47,10 +47,16 @@ export const eventTargetOf = (resource: FleetWorkerObject): EventTarget => ({
   kind: KIND,
 })
 
+/** The parts of a FleetWorker or FleetWorkerSet that say what it reads. */
+export interface SourceUser {
+  readonly metadata: Pick<ObjectMetadata, 'name' | 'namespace'>
+  readonly spec: Pick<FleetWorkerSpec, 'type' | 'configFrom'>
+}
+
 /** Kind, namespace and name of the source of a field. */
 export type SourceName = `${'secrets' | 'configmaps'}/${string}/${string}`
 
-export function sourceNamesOf({ metadata: { namespace }, spec }: FleetWorker): readonly SourceName[] {
+export function sourceNamesOf({ metadata: { namespace }, spec }: SourceUser): readonly SourceName[] {
   if (spec.configFrom === undefined) return []
   return spec.configFrom.flatMap(({ secretKeyRef, configMapKeyRef }) => [
     ...(secretKeyRef === undefined ? [] : [`secrets/${namespace}/${secretKeyRef.name}` as const]),
@@ -139,15 +145,18 @@ type Operation =
   | { readonly op: 'test' | 'add'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
 
-export const hasFinalizer = ({ metadata }: FleetWorkerObject): boolean =>
-  metadata.finalizers?.includes(FINALIZER) === true
+export const hasFinalizer = ({ metadata }: KubeObject): boolean => metadata.finalizers?.includes(FINALIZER) === true
 
-export const wantsFinalizer = ({ spec }: FleetWorkerObject): boolean =>
+export const wantsFinalizer = ({
+  spec,
+}: {
+  readonly spec: Pick<FleetWorkerSpec, 'managementPolicy' | 'deletionPolicy'>
+}): boolean =>
   spec.managementPolicy !== 'Observe' && (spec.deletionPolicy === 'Reset' || spec.deletionPolicy === 'Deregister')
 
 export function addFinalizer({
   metadata: { uid, resourceVersion, finalizers = [] },
-}: FleetWorkerObject): readonly Operation[] {
+}: KubeObject): readonly Operation[] {
   const isFirst = finalizers.length === 0
   return [
     { op: 'test', path: '/metadata/uid', value: uid },
@@ -161,7 +170,7 @@ export function addFinalizer({
   ]
 }
 
-export function removeFinalizer({ metadata: { uid, finalizers = [] } }: FleetWorkerObject): readonly Operation[] {
+export function removeFinalizer({ metadata: { uid, finalizers = [] } }: KubeObject): readonly Operation[] {
   const path = `/metadata/finalizers/${finalizers.indexOf(FINALIZER)}`
   return [
     { op: 'test', path: '/metadata/uid', value: uid },
@@ -170,17 +179,18 @@ export function removeFinalizer({ metadata: { uid, finalizers = [] } }: FleetWor
   ]
 }
 
-/** @returns the patched resource. @throws {KubeError} 422 if it had changed since it was read. */
-export async function patchFinalizers(
-  resource: FleetWorkerObject,
+/** @returns the patched object. @throws {KubeError} 422 if it had changed since it was read. */
+export async function patchFinalizers<T extends KubeObject>(
+  kind: Resource,
+  object: T,
   operations: readonly Operation[],
   transport: KubeTransport,
   signal: AbortSignal,
-): Promise<FleetWorkerObject> {
-  const { body } = await transport.json<FleetWorkerObject>(
+): Promise<T> {
+  const { body } = await transport.json<T>(
     {
       method: 'PATCH',
-      path: objectPath(FLEET_WORKERS, refOf(resource)),
+      path: objectPath(kind, refOf(object)),
       contentType: 'application/json-patch+json',
       body: operations,
     },

@@ -1,9 +1,9 @@
 /**
  * @module operator/fleetworker/sources
- * Reads the Secrets and ConfigMaps that FleetWorkers name, by GET alone, because the right to list Secrets is the right
- * to read all of them. The named sources are polled for metadata only, each once per period however many resources
- * share it. A new version enqueues those resources. A source that was missing or unusable is polled more often, because
- * a user is probably about to fix it.
+ * Reads the Secrets and ConfigMaps that FleetWorkers or FleetWorkerSets name, by GET alone, because the right to list
+ * Secrets is the right to read all of them. The named sources are polled for metadata only, each once per period
+ * however many resources share it. A new version enqueues those resources. A source that was missing or unusable is
+ * polled more often, because a user is probably about to fix it.
  *
  *   poll or read ── another version, deleted, created ──▶ onChange
  *   read ── reserved? ─no─▶ metadata ── consent? ─yes─▶ version ── wanted? ─yes─▶ data, consent again, then dropped
@@ -33,8 +33,7 @@ import {
   objectPath,
 } from '../kube/index.ts'
 import type { Source } from './desired.ts'
-import { type FleetWorkerObject, type SourceName, sourceNamesOf } from './resource.ts'
-import type { FleetWorker } from './schema.ts'
+import { type SourceName, type SourceUser, sourceNamesOf } from './resource.ts'
 import { TYPE_PATTERN } from '../../protocol/index.ts'
 
 /** Rates of polling named sources, and sources that a resource waits for. */
@@ -68,8 +67,8 @@ export interface SourceDeps {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Log
-  /** All FleetWorkers, for the sources that they name. */
-  readonly resources: () => Iterable<FleetWorkerObject>
+  /** All objects of the kind, for the sources that they name. */
+  readonly resources: () => Iterable<SourceUser>
   /** Secrets that Muster itself uses. They are never requested. */
   readonly reserved: ReadonlySet<SourceName>
   /** Called when a source has changed. Listeners may only enqueue keys. */
@@ -94,7 +93,7 @@ interface FoundSource {
 }
 /** One entry of configFrom that is being read. */
 interface Wanted {
-  readonly resource: FleetWorkerObject
+  readonly resource: SourceUser
   readonly address: SourceName
   readonly name: string
   readonly key: string
@@ -120,7 +119,7 @@ export class Sources {
 
   /** @param wants whether the text of a field is needed if it comes from this version. @throws {KubeError} */
   async read(
-    resource: FleetWorkerObject,
+    resource: SourceUser,
     wants: (field: string, version: string) => boolean,
     signal: AbortSignal,
   ): Promise<ReadSources | SourceFault> {
@@ -304,7 +303,7 @@ export class Sources {
   }
 }
 
-function wantedOf(resource: FleetWorkerObject, { field, secretKeyRef, configMapKeyRef }: ConfigSource): Wanted {
+function wantedOf(resource: SourceUser, { field, secretKeyRef, configMapKeyRef }: ConfigSource): Wanted {
   const { name = '', key = '' } = secretKeyRef ?? configMapKeyRef ?? {}
   const [plural, kind] =
     secretKeyRef === undefined ? (['configmaps', 'ConfigMap'] as const) : (['secrets', 'Secret'] as const)
@@ -326,7 +325,7 @@ const notFound = ({ kind, name, used }: Wanted): SourceFault =>
 const withoutConsent = ({ kind, name, resource, used }: Wanted, consent: string | undefined): SourceFault =>
   fault(
     'SourceForbidden',
-    `the ${kind} ${name} (${used}) does not permit its use by this FleetWorker, so the worker keeps its current ` +
+    `the ${kind} ${name} (${used}) does not permit its use by this object, so workers keep their current ` +
       `config; to permit it: ${annotateCommand(kind === 'Secret' ? 'secret' : 'configmap', name, resource, consent)}`,
   )
 
@@ -352,17 +351,17 @@ export const CONSENT_ANNOTATION = 'muster.dev/config-for'
 
 const ENTRY = new RegExp(`^${TYPE_PATTERN.replace(/^\^|\$$/g, '')}(/[a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$`)
 
-/** Whether the annotation exists and names this FleetWorker. */
-function consents(annotation: string | undefined, { metadata, spec }: FleetWorker): boolean {
+/** Whether the annotation exists and names this object. */
+function consents(annotation: string | undefined, { metadata, spec }: SourceUser): boolean {
   const entries = entriesOf(annotation)
   return entries.includes('*') || entries.includes(spec.type) || entries.includes(`${spec.type}/${metadata.name}`)
 }
 
-/** The command that adds this FleetWorker's type to the annotation. Malformed entries are left out. */
+/** The command that adds the type of this object to the annotation. Malformed entries are left out. */
 function annotateCommand(
   kind: 'secret' | 'configmap',
   name: string,
-  { metadata, spec }: FleetWorker,
+  { metadata, spec }: SourceUser,
   annotation: string | undefined,
 ): string {
   const entries = [...entriesOf(annotation).filter((entry) => ENTRY.test(entry)), spec.type]

@@ -8,8 +8,8 @@
  * permits, so a status is never rejected because of it.
  */
 import type { Stats } from '../../protocol/index.ts'
-import { ACK_MS, type Facts, ONLINE_MS, type WorkerFacts, cleanText, conditionsOf, kubeTime } from './conditions.ts'
-import { MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from '../config/index.ts'
+import { ACK_MS, type Facts, ONLINE_MS, type WorkerFacts, conditionsOf } from './conditions.ts'
+import { cleanText, kubeTime, MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from '../config/index.ts'
 import type { FleetWorkerStatus } from './schema.ts'
 import type { SecretState } from './desired.ts'
 import type { Registered } from '../fleet/index.ts'

@@ -46,11 +46,11 @@ export const SET_KIND = 'FleetWorkerSet'
 export const MAX_ID_PATTERNS = 16
 export const MAX_OVERRIDES = 32
 /** How many failed revisions, workers with a problem and drifted workers a status names. */
-const MAX_FAILED_REVISIONS = 5
-const MAX_WORST_WORKERS = 20
-const MAX_DRIFTED_WORKERS = 20
+export const MAX_FAILED_REVISIONS = 5
+export const MAX_WORST_WORKERS = 20
+export const MAX_DRIFTED_WORKERS = 20
 /** Longest message about one worker. */
-const MAX_WORKER_MESSAGE_CHARS = 256
+export const MAX_WORKER_MESSAGE_CHARS = 256
 export const MAX_WORKER_ID_CHARS = 253
 
 /** A glob over worker ids: `*` matches any characters, `?` matches one. */
@@ -221,6 +221,9 @@ const WorkerCounts = Type.Object(
   },
   { description: 'Number of workers in each state.' },
 )
+
+/** Number of workers in each state. */
+export type WorkerCounts = Static<typeof WorkerCounts>
 
 const FailedRevision = Type.Object({
   revision: text(63, 'The revision.'),

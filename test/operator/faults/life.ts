@@ -168,6 +168,7 @@ export class Life {
       cache: this.cache,
       watchOf: () => variants.progress?.(this.#watch) ?? this.#watch,
       deletedClaims: this.#deletedClaims,
+      isLiveClaim: (claim) => this.cache.byIndex('claim', claim).length > 0,
       queue: this.queue,
       events: this.#events,
       fleet: this.fleet,

@@ -20,7 +20,11 @@ export class FakeWorker {
     this.#socket.on('error', () => {}) // The `close` event follows.
   }
 
-  static async join(master: TestMaster, id: string): Promise<FakeWorker> {
+  static async join(
+    master: TestMaster,
+    id: string,
+    more: { readonly labels?: Readonly<Record<string, string>> } = {},
+  ): Promise<FakeWorker> {
     const worker = new FakeWorker(master, id)
     await once(worker.#socket, 'open')
     worker.#send({
@@ -29,6 +33,7 @@ export class FakeWorker {
       automation_type: TYPE,
       protocol_version: 1,
       hardware: { cores: 1, ram_gb: 1, hostname: 'test', kernel: 'test' },
+      ...more,
     })
     worker.#send({ type: 'ping', id: 'registered' })
     await once(worker.#socket, 'message')

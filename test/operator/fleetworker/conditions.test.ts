@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
-import type { Condition } from '../../../src/operator/config/index.ts'
+import { cleanText, type Condition } from '../../../src/operator/config/index.ts'
 import {
   ACK_MS,
-  cleanText,
   conditionsOf,
   ONLINE_MS,
   REASONS,

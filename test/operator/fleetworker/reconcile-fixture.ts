@@ -173,6 +173,7 @@ export class ReconcileFixture {
       status: this.status,
       memory: new ReconcileMemory(random()),
       deletedClaims: this.deletedClaims,
+      isLiveClaim: (claim) => this.cache.byIndex('claim', claim).length > 0,
       clock: time,
       log,
       logThrottle: new LogThrottle(time),

@@ -1,0 +1,161 @@
+/**
+ * @module operator/fleetworkerset/bulk
+ * Sends the bulk calls of a set. The revision is stored before the first worker is written, so a config that the master
+ * refuses touches no worker. Each item names the config and the manager that its worker must have: a change of another
+ * client is never overwritten unseen, but read, and decided upon again.
+ */
+import type { BulkResult, FieldError } from '../../protocol/index.ts'
+import type { BulkChange } from '../fleet/index.ts'
+import { readValues, type SetConfig } from './config.ts'
+import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
+import type { Member } from './members.ts'
+import { throttleOf, type SetState } from './memory.ts'
+
+/** The master changes 200 workers in one step; a call of this many takes some tens of milliseconds. */
+const MAX_ITEMS = 500
+/** A refused revision is sent again after this time, or after a change of the schema. */
+const REFUSED_MS = 30 * 60_000
+
+/** Writes the first members. @returns why nothing more can be written now; `undefined`: look again, and continue. */
+export async function writeMembers(
+  context: SetContext,
+  config: SetConfig,
+  writes: readonly Member[],
+): Promise<SetResult | undefined> {
+  const { deps, set, signal, state } = context
+  const members = writes.slice(0, MAX_ITEMS)
+  const stopped = await storeRevision(context, config, members)
+  if (stopped !== undefined) return stopped
+  const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, members, false), signal)
+  if (response.kind === 'not_registered') {
+    state.stored = undefined // The master has dropped the revision.
+    return quietResult({ kind: 'retry' })
+  }
+  if (response.kind !== 'ok') return refusedSet(response, context)
+  const isUnclear = response.value
+    .map((result, index) => learn(context, members[index] as Member, result))
+    .includes('unclear')
+  return isUnclear ? quietResult({ kind: 'retry' }) : undefined
+}
+
+export type Drift =
+  | { readonly kind: 'stopped'; readonly result: SetResult }
+  | {
+      readonly kind: 'drift'
+      readonly workers: readonly string[]
+      readonly paths: readonly string[]
+      readonly isContested: boolean
+    }
+
+/** Finds out by dry runs which fields of these members differ. An unchanged config is not compared twice. */
+export async function compareMembers(
+  context: SetContext,
+  config: SetConfig,
+  members: readonly Member[],
+): Promise<Drift> {
+  const { deps, set, signal, state } = context
+  const isKnown = (member: Member): boolean => state.differences.get(member.id)?.input === inputOf(config, member)
+  for (;;) {
+    const next = members.filter((member) => !isKnown(member)).slice(0, MAX_ITEMS)
+    if (next.length === 0) break
+    const stopped = await storeRevision(context, config, next)
+    if (stopped !== undefined) return { kind: 'stopped', result: stopped }
+    const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, next, true), signal)
+    if (response.kind !== 'ok') return { kind: 'stopped', result: refusedSet(response, context) }
+    for (const [index, result] of response.value.entries()) {
+      const member = next[index] as Member
+      const changed = 'changed' in result ? result.changed : []
+      state.differences.set(member.id, { input: inputOf(config, member), changed })
+    }
+  }
+  const drifted = members.filter(({ id }) => (state.differences.get(id)?.changed.length ?? 0) > 0)
+  return {
+    kind: 'drift',
+    workers: drifted.map(({ id }) => id),
+    paths: [...new Set(drifted.flatMap(({ id }) => state.differences.get(id)?.changed ?? []))].map(
+      (name) => `/${name}`,
+    ),
+    isContested: set.spec.managementPolicy === 'Enforce' && drifted.length > 0,
+  }
+}
+
+/** @returns why the master refused the config of this member; `undefined` if it did not, or something has changed. */
+export function refusalFor({ refusals }: SetState, member: Member): string | undefined {
+  const known = refusals.get(member.id)
+  return known?.input === refusedInput(member) ? known.message : undefined
+}
+
+/** Stores the revision if this term has not done so yet. @returns why that is not possible. */
+async function storeRevision(
+  context: SetContext,
+  config: SetConfig,
+  members: readonly Member[],
+): Promise<SetResult | undefined> {
+  const { claim, deps, set, signal, state } = context
+  const { catalog, revision } = config
+  const stored = `${members[0]?.row.epoch ?? ''} ${revision}`
+  if (state.stored === stored) return undefined
+  const refused = `${catalog.hash} ${revision}`
+  if (state.refused?.input === refused && state.refused.untilMs > deps.clock.monotonicMs())
+    return setResult('Rejected', state.refused.message, { kind: 'terminal' }, { refused: revision })
+  const values = await readValues(context, config)
+  if (values === undefined) return quietResult({ kind: 'retry' })
+  if (values.kind === 'fault') return values.result
+  const body = { config: values.config, managed_by: claim }
+  const response = await deps.revisions.put(set.spec.type, revision, body, claim, signal)
+  if (response.kind === 'ok') {
+    state.stored = stored
+    return undefined
+  }
+  const result = refusedSet(response, context)
+  if (response.kind !== 'rejected') return result
+  const untilMs = deps.clock.monotonicMs() + REFUSED_MS
+  state.refused = { input: refused, message: result.synced.message, untilMs }
+  return { ...result, refused: revision }
+}
+
+const changeOf = (
+  { claim, set }: SetContext,
+  { revision }: SetConfig,
+  members: readonly Member[],
+  isDryRun: boolean,
+): BulkChange => ({
+  revision,
+  managedBy: claim,
+  keep: set.spec.ignoreDifferences ?? [],
+  isDryRun,
+  items: members.map(({ id, row: { record, epoch }, target }) => ({
+    workerId: id,
+    epoch,
+    configGen: record.config_gen,
+    managedBy: record.managed_by,
+    ...target,
+  })),
+})
+
+/** Remembers the result for one worker. `unclear`: the same call may succeed later. */
+function learn({ deps, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {
+  const { id, row, standing } = member
+  if (!('error' in result)) {
+    state.refusals.delete(id)
+    const { config_changed_by: by } = row.record
+    if (standing === 'changed') throttleOf(state, id).onRevert(result.changed, by, deps.clock.monotonicMs())
+    return 'ok'
+  }
+  const { detail, status } = result.error
+  if (status === 404 || status === 412) return 'ok' // The row says so already.
+  if (status >= 500) return 'unclear'
+  state.refusals.set(id, { input: refusedInput(member), message: messageOf(detail) })
+  return 'ok'
+}
+
+/** What a comparison depends on. */
+const inputOf = ({ revision }: SetConfig, { row: { record, epoch }, target }: Member): string =>
+  `${epoch}.${record.config_gen} ${revision}/${target.variant}`
+
+/** What a refusal of one worker depends on: its config, its manager, and what it was to get. */
+const refusedInput = ({ row: { record, epoch }, target }: Member): string =>
+  `${epoch}.${record.config_gen} ${record.managed_by} ${target.variant}`
+
+const messageOf = (detail: string | readonly FieldError[]): string =>
+  typeof detail === 'string' ? detail : detail.map(({ path, message }) => `${path}: ${message}`).join('; ')

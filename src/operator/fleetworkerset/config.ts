@@ -1,0 +1,60 @@
+/**
+ * @module operator/fleetworkerset/config
+ * Reads the config of a set: its sources, then the name of its revision. The values of Secrets are read only to store a
+ * revision that the master does not have; to name it, their versions suffice.
+ */
+import type { JsonObject } from '../../protocol/index.ts'
+import type { CatalogType } from '../fleet/index.ts'
+import { desiredOf } from '../fleetworker/index.ts'
+import { type SetContext, type SetResult, setResult } from './context.ts'
+import { revisionOf } from './revision.ts'
+
+export interface SetConfig {
+  readonly kind: 'config'
+  readonly revision: string
+  readonly catalog: CatalogType
+  /** Version of the source of each field. */
+  readonly versions: ReadonlyMap<string, string>
+}
+
+export interface ConfigFault {
+  readonly kind: 'fault'
+  readonly result: SetResult
+}
+
+/** @throws {KubeError} */
+export async function readConfig(context: SetContext, catalog: CatalogType): Promise<SetConfig | ConfigFault> {
+  const found = await read(context, catalog, false)
+  if ('result' in found) return found
+  return { kind: 'config', catalog, versions: found.versions, revision: revisionOf(context.set, found.versions) }
+}
+
+/**
+ * Reads the values as well. @returns `undefined` if a source has changed since the revision was named. @throws
+ * {KubeError}
+ */
+export async function readValues(
+  context: SetContext,
+  { catalog, revision }: SetConfig,
+): Promise<{ readonly kind: 'values'; readonly config: JsonObject } | ConfigFault | undefined> {
+  const found = await read(context, catalog, true)
+  if ('result' in found) return found
+  return revisionOf(context.set, found.versions) === revision ? { kind: 'values', config: found.named } : undefined
+}
+
+async function read(
+  { deps, set, signal }: SetContext,
+  catalog: CatalogType,
+  wantsValues: boolean,
+): Promise<{ readonly named: JsonObject; readonly versions: ReadonlyMap<string, string> } | ConfigFault> {
+  const found = await deps.sources.read(set, () => wantsValues, signal)
+  if (found.kind === 'fault') return faultOf(setResult(found.reason, found.message, { kind: 'ok' }))
+  // Slots take effect immediately and are no part of the revision.
+  const { slots: _, ...spec } = set.spec
+  const desired = desiredOf({ metadata: set.metadata, spec }, found.sources, catalog)
+  if (desired.kind === 'invalid') return faultOf(setResult(desired.reason, desired.message, { kind: 'terminal' }))
+  const versions = new Map([...found.sources].map(([field, { version }]) => [field, version]))
+  return { named: desired.desired.named, versions }
+}
+
+const faultOf = (result: SetResult): ConfigFault => ({ kind: 'fault', result })

@@ -1,0 +1,89 @@
+/**
+ * @module operator/fleetworkerset/members
+ * Finds the workers of a set among the workers of its type, and what each of them needs. Pure: one pass over the rows
+ * of the table, which compares names only.
+ *
+ *   row ── not selected ─────────────────▶ released, if the set still has the claim
+ *    ├─ has a FleetWorker of its own ────▶ pinned: the specific object overrides the general one
+ *    ├─ an older set selects it too ─────▶ conflicted
+ *    ├─ another operator has the claim ──▶ conflicted
+ *    └─ else ────────────────────────────▶ a member: the same │ behind │ changed by another client
+ */
+import { selectsWorker, type WorkerSelector } from '../../protocol/index.ts'
+import type { WorkerRow } from '../fleet/index.ts'
+import { labelOf, type Variant } from './revision.ts'
+
+/**
+ * same      the worker has the config, and the set has the claim
+ * unclaimed the worker has the config; only the claim is missing
+ * behind    the worker has another config
+ * changed   the worker has the config, and another client has changed it since
+ */
+export type Standing = 'same' | 'unclaimed' | 'behind' | 'changed'
+
+export interface Member {
+  readonly id: string
+  readonly row: WorkerRow
+  readonly target: Variant
+  readonly standing: Standing
+}
+
+export interface Members {
+  /** Number of workers that the selector matches. */
+  readonly matched: number
+  readonly members: readonly Member[]
+  readonly pinned: number
+  /** Workers that are left to others, and to whom. */
+  readonly conflicted: readonly { readonly id: string; readonly holder: string }[]
+  /** Workers that the set has a claim on and no longer selects. */
+  readonly released: readonly WorkerRow[]
+}
+
+export interface MemberFacts {
+  readonly rows: Iterable<WorkerRow>
+  readonly selector: WorkerSelector
+  readonly revision: string
+  readonly variantFor: (workerId: string) => Variant
+  /** The claim of this set. */
+  readonly claim: string
+  /** Whether the namespace of the set may manage the worker. */
+  readonly isPermitted: (workerId: string) => boolean
+  /** Whether a FleetWorker names the worker. */
+  readonly isPinned: (workerId: string) => boolean
+  /** @returns the older set that selects the worker; `undefined` if there is none. */
+  readonly olderOwner: (row: WorkerRow) => string | undefined
+  /** Whether the manager of a worker keeps it: another operator, or another cluster. */
+  readonly isForeign: (row: WorkerRow) => boolean
+}
+
+export function membersOf(facts: MemberFacts): Members {
+  const members: Member[] = []
+  const conflicted: { id: string; holder: string }[] = []
+  const released: WorkerRow[] = []
+  let [matched, pinned] = [0, 0]
+  for (const row of facts.rows) {
+    const { worker_id: id, labels, managed_by: managedBy } = row.record
+    if (!facts.isPermitted(id) || !selectsWorker(facts.selector, { id, labels })) {
+      if (managedBy === facts.claim) released.push(row)
+      continue
+    }
+    matched += 1
+    const older = facts.isPinned(id) ? undefined : facts.olderOwner(row)
+    if (facts.isPinned(id)) pinned += 1
+    else if (older !== undefined) conflicted.push({ id, holder: older })
+    else if (facts.isForeign(row)) conflicted.push({ id, holder: managedBy ?? '' })
+    else members.push({ id, row, ...standingOf(row, facts) })
+  }
+  return { matched, members, pinned, conflicted, released }
+}
+
+function standingOf(
+  { record }: WorkerRow,
+  { claim, revision, variantFor }: MemberFacts,
+): Pick<Member, 'target' | 'standing'> {
+  const target = variantFor(record.worker_id)
+  if (record.config_revision === `${revision}/${target.variant}`)
+    return { target, standing: record.managed_by === claim ? 'same' : 'unclaimed' }
+  const label = labelOf(record.config_revision)
+  return { target, standing: label?.revision === revision && label.isChanged ? 'changed' : 'behind' }
+}

@@ -1,0 +1,96 @@
+/**
+ * @module operator/fleetworkerset/memory
+ * Stores what one term of leadership remembers of each set beside its status. Nothing here must survive: losing it may
+ * cost a few calls, never correctness. There is one entry per uid.
+ */
+import { type ObjectKey, keyOf } from '../kube/index.ts'
+import { RevertThrottle } from '../fleetworker/index.ts'
+import type { WorkerRow } from '../fleet/index.ts'
+import type { FleetWorkerSetObject } from './resource.ts'
+
+/** A refusal that the same input would meet again. */
+export interface RefusedInput {
+  readonly input: string
+  readonly message: string
+}
+
+export interface SetState {
+  readonly uid: string
+  /** The revision that the master was sent in this term, with the epoch of the store. */
+  stored: string | undefined
+  /** The revision that the master refused, with the hash of the schema. */
+  refused: (RefusedInput & { readonly untilMs: number }) | undefined
+  /** The enrolment rule that the master was sent in this term, as text. */
+  rule: string | undefined
+  /** Configs that the master refused for a single worker, by its id. */
+  readonly refusals: Map<string, RefusedInput>
+  /** Since when an online worker owes the acknowledgement of a generation. */
+  readonly owing: Map<string, { readonly configGen: number; readonly sinceMs: number }>
+  /** Fields that differ, of workers that are only observed, by the config that was compared. */
+  readonly differences: Map<string, { readonly input: string; readonly changed: readonly string[] }>
+  /** Workers on which the set had its claim. */
+  readonly held: Set<string>
+  readonly throttles: Map<string, RevertThrottle>
+  /** How far the rollout was, and since when. */
+  progress: { readonly at: string; readonly sinceMs: number } | undefined
+  /** When the last status was put. */
+  reportedMs: number
+}
+
+export class SetMemory {
+  readonly #entries = new Map<ObjectKey, SetState>()
+
+  of({ metadata }: FleetWorkerSetObject): SetState {
+    const key = keyOf(metadata)
+    const known = this.#entries.get(key)
+    if (known?.uid === metadata.uid) return known
+    const state: SetState = {
+      uid: metadata.uid,
+      stored: undefined,
+      refused: undefined,
+      rule: undefined,
+      refusals: new Map(),
+      owing: new Map(),
+      differences: new Map(),
+      held: new Set(),
+      throttles: new Map(),
+      progress: undefined,
+      reportedMs: -Infinity,
+    }
+    this.#entries.set(key, state)
+    return state
+  }
+
+  /** Drops the entry of a deleted set and returns it. */
+  forget(key: ObjectKey): SetState | undefined {
+    const entry = this.#entries.get(key)
+    this.#entries.delete(key)
+    return entry
+  }
+}
+
+/** @returns how long an online worker has owed the acknowledgement of its config, in milliseconds. */
+export function owedForMs({ owing }: SetState, { record }: WorkerRow, nowMs: number): number {
+  const known = owing.get(record.worker_id)
+  if (known?.configGen === record.config_gen) return nowMs - known.sinceMs
+  owing.set(record.worker_id, { configGen: record.config_gen, sinceMs: nowMs })
+  return 0
+}
+
+/** Drops what is remembered of workers that are no members any more, and of debts that are paid. */
+export function prune(state: SetState, members: ReadonlyMap<string, WorkerRow>): void {
+  for (const [id] of state.owing) {
+    const record = members.get(id)?.record
+    if (record === undefined || !record.connected || record.applied_config_gen === record.config_gen)
+      state.owing.delete(id)
+  }
+  for (const map of [state.refusals, state.differences, state.throttles])
+    for (const id of map.keys()) if (!members.has(id)) map.delete(id)
+  for (const id of state.held) if (!members.has(id)) state.held.delete(id)
+}
+
+export const throttleOf = ({ throttles }: SetState, workerId: string): RevertThrottle => {
+  const known = throttles.get(workerId) ?? new RevertThrottle()
+  throttles.set(workerId, known)
+  return known
+}

@@ -1,0 +1,164 @@
+/**
+ * @module operator/fleetworkerset/plan
+ * Decides from the members of a set how its rollout stands, and which workers are written next. Pure.
+ *
+ *   offline after an orderly end ─▶ absent            offline for 45 s, in ERROR, late ─▶ unavailable
+ *   has the config ─▶ updated     runs it ─▶ acknowledged      and is healthy ─▶ ready
+ *
+ * At most 1,000 online workers may owe an acknowledgement, because each write makes its worker fetch the config. No
+ * further worker is written while more of the updated workers are unavailable than the set permits. Workers that were
+ * unavailable before do not count: the new config may be what repairs them.
+ */
+import type { WorkerRow } from '../fleet/index.ts'
+import type { Member } from './members.ts'
+import type { FleetWorkerSetStatus, WorkerCounts } from './schema.ts'
+
+/** Three intervals of `state` frames, so a reconnect does not show. */
+const ONLINE_MS = 45_000
+const MAX_UNACKNOWLEDGED = 1_000
+
+export type WorstWorker = NonNullable<FleetWorkerSetStatus['worst']>[number]
+type MemberCounts = Omit<Required<WorkerCounts>, 'matched' | 'pinned' | 'conflicted'>
+
+export interface PlanFacts {
+  readonly members: readonly Member[]
+  /** By the master's clock. */
+  readonly nowMs: number
+  readonly ackTimeoutMs: number
+  /** A number, or a share of the members that should be online. */
+  readonly maxUnavailable: number | string
+  /** Whether a member may be written: by the policy, and by what happened to earlier writes. */
+  readonly mayWrite: (member: Member) => boolean
+  /** Why the master refused the config of this worker; `undefined` if it did not. */
+  readonly refusalOf: (member: Member) => string | undefined
+  /** Since when an online worker owes the acknowledgement of its config, in milliseconds. */
+  readonly owesForMs: (row: WorkerRow) => number
+}
+
+export interface Plan {
+  readonly counts: MemberCounts
+  /** Members to write now. */
+  readonly writes: readonly Member[]
+  /** Online members that owe an acknowledgement in time. */
+  readonly waiting: number
+  readonly maxUnavailable: number
+  /** Whether writes wait because too many updated workers are unavailable. */
+  readonly isHeld: boolean
+  readonly worst: readonly WorstWorker[]
+  /** When a worker changes its state by time alone; `undefined` if none does. */
+  readonly nextMs: number | undefined
+}
+
+/** How one member counts. */
+interface Judgement {
+  readonly isOnline: boolean
+  readonly isUpdated: boolean
+  readonly isAcknowledged: boolean
+  /** It owes an acknowledgement, and is not late. */
+  readonly isWaiting: boolean
+  readonly isAbsent: boolean
+  readonly isUnavailable: boolean
+  /** The master refused its config. */
+  readonly isRefused: boolean
+  readonly problem: Omit<WorstWorker, 'worker'> | undefined
+  /** When this changes by time alone. */
+  readonly inMs: number | undefined
+}
+
+export function planOf(facts: PlanFacts): Plan {
+  const counts = { online: 0, updated: 0, acknowledged: 0, ready: 0, unavailable: 0, absent: 0, pending: 0, failed: 0 }
+  const worst: WorstWorker[] = []
+  const due: Member[] = []
+  let [waiting, updatedUnavailable, nextMs] = [0, 0, Infinity]
+  for (const member of facts.members) {
+    const judgement = judge(member, facts)
+    const { problem } = judgement
+    add(counts, judgement)
+    waiting += Number(judgement.isWaiting)
+    updatedUnavailable += Number(judgement.isUpdated && judgement.isUnavailable)
+    nextMs = Math.min(nextMs, judgement.inMs ?? Infinity)
+    if (problem !== undefined) worst.push({ worker: member.id, ...problem })
+    if (isDue(member, judgement, facts)) due.push(member)
+  }
+  const maxUnavailable = limitOf(facts.maxUnavailable, facts.members.length - counts.absent)
+  const isHeld = updatedUnavailable > maxUnavailable
+  const room = isHeld ? 0 : Math.max(MAX_UNACKNOWLEDGED - waiting, 0)
+  return {
+    counts,
+    writes: due.slice(0, room),
+    waiting,
+    maxUnavailable,
+    isHeld: isHeld && due.length > 0,
+    worst,
+    nextMs: nextMs === Infinity ? undefined : nextMs,
+  }
+}
+
+function add(counts: { -readonly [K in keyof MemberCounts]: number }, judgement: Judgement): void {
+  const isAcknowledged = judgement.isAcknowledged && judgement.isOnline
+  counts.online += Number(judgement.isOnline)
+  counts.updated += Number(judgement.isUpdated)
+  counts.acknowledged += Number(isAcknowledged)
+  counts.ready += Number(isAcknowledged && judgement.problem === undefined)
+  counts.unavailable += Number(judgement.isUnavailable)
+  counts.absent += Number(judgement.isAbsent)
+  counts.pending += Number(!judgement.isUpdated)
+  counts.failed += Number(judgement.isRefused)
+}
+
+const isDue = (member: Member, { isRefused }: Judgement, { mayWrite }: PlanFacts): boolean =>
+  member.standing !== 'same' && !member.row.isStale && !isRefused && mayWrite(member)
+
+/** A percentage is rounded down, as in a Deployment. */
+function limitOf(maxUnavailable: number | string, expected: number): number {
+  if (typeof maxUnavailable === 'number') return maxUnavailable
+  return Math.floor((Number.parseInt(maxUnavailable, 10) / 100) * expected)
+}
+
+function judge(member: Member, facts: PlanFacts): Judgement {
+  const { row, standing } = member
+  const { record } = row
+  const silentMs = record.connected ? 0 : facts.nowMs - record.last_seen * 1_000
+  const isOnline = silentMs < ONLINE_MS
+  const isUpdated = standing !== 'behind'
+  const isAcknowledged = isUpdated && record.applied_config_gen === record.config_gen
+  const isAbsent = !record.connected && (record as { readonly ended?: boolean }).ended === true
+  const owes = isUpdated && isOnline && !isAcknowledged
+  const leftMs = owes ? facts.ackTimeoutMs - facts.owesForMs(row) : 0
+  const isLate = owes && leftMs <= 0
+  const trouble = isAbsent ? undefined : troubleOf(row, { isOnline, isLate })
+  const refusal = facts.refusalOf(member)
+  return {
+    isOnline: isOnline && !isAbsent,
+    isUpdated,
+    isAcknowledged,
+    isWaiting: owes && !isLate && record.connected,
+    isAbsent,
+    isUnavailable: trouble !== undefined,
+    isRefused: refusal !== undefined,
+    problem: refusal === undefined ? trouble : { reason: 'Rejected', message: refusal },
+    inMs: nextChange(record.connected ? undefined : ONLINE_MS - silentMs, owes ? leftMs : undefined),
+  }
+}
+
+const nextChange = (...all: readonly (number | undefined)[]): number | undefined => {
+  const future = all.filter((ms) => ms !== undefined && ms > 0) as readonly number[]
+  return future.length === 0 ? undefined : Math.min(...future)
+}
+
+function troubleOf(
+  { record }: WorkerRow,
+  { isOnline, isLate }: { readonly isOnline: boolean; readonly isLate: boolean },
+): Judgement['problem'] {
+  if (!isOnline) return { reason: 'Offline', message: 'the worker is offline and did not end in an orderly way' }
+  if (record.state === 'ERROR')
+    return { reason: 'WorkerError', message: record.last_error ?? 'the worker reports an error' }
+  if (record.refused_config_gen === record.config_gen)
+    return { reason: 'ConfigRefused', message: 'the worker refuses this config; see its log' }
+  return isLate
+    ? {
+        reason: 'AckTimeout',
+        message: `the worker has not applied generation ${record.config_gen} in time; see its log`,
+      }
+    : undefined
+}

@@ -1,0 +1,88 @@
+/**
+ * @module operator/fleetworkerset/reconcile
+ * Brings the workers of one set in line with it. The operator creates no object per worker and remembers none: the
+ * master stores a label beside each config, and a worker needs a write if its label is another one than it should be.
+ * So a reconcile compares names, is idempotent and may run at any time. Without a difference it sends nothing.
+ *
+ *   deleted ──▶ release.ts      not permitted, invalid, suspended ──▶ status.ts
+ *   else ──▶ sources ──▶ revision ──▶ members ──▶ plan ──┬─▶ status.ts
+ *                                        ▲               └─▶ revision stored? ──▶ bulk writes of 500
+ *                                        └──────────────────────────────────────────────┘
+ *
+ * A refusal of the API server or the master is an outcome. An exception is a programming error.
+ */
+import { KubeError, type ObjectKey, type ReconcileOutcome, keyOf, refOf } from '../kube/index.ts'
+import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from '../fleetworker/index.ts'
+import { setFaults } from './bounds.ts'
+import { quietResult, setResult, type SetContext, type SetDeps, type SetResult } from './context.ts'
+import { readConfig } from './config.ts'
+import { converge } from './converge.ts'
+import { releaseSet } from './release.ts'
+import { claimForSet, FLEET_WORKER_SETS, type FleetWorkerSetObject } from './resource.ts'
+import { reportSet } from './status.ts'
+
+const FORBIDDEN_MS = 5 * 60_000
+
+export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortSignal): Promise<ReconcileOutcome> {
+  try {
+    const set = deps.cache.get(key)
+    if (set === undefined) {
+      deps.memory.forget(key)
+      return { kind: 'ok' }
+    }
+    const context: SetContext = {
+      set,
+      claim: claimForSet(set),
+      deps,
+      signal,
+      state: deps.memory.of(set),
+      lastStatus: deps.status.last(refOf(set)) ?? set.status ?? {},
+    }
+    if (set.metadata.deletionTimestamp !== undefined) return await releaseSet(context)
+    return reportSet(context, await resultOf(context))
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error
+    if (error.status !== 403)
+      return error.retryAfterMs > 0 ? { kind: 'retry', afterMs: error.retryAfterMs } : { kind: 'retry' }
+    deps.log.warn('the operator lacks rights in the namespace of a FleetWorkerSet', { key, error })
+    return { kind: 'retry', afterMs: FORBIDDEN_MS }
+  }
+}
+
+async function resultOf(context: SetContext): Promise<SetResult> {
+  const { set, deps } = context
+  const { namespace } = set.metadata
+  const { type } = set.spec
+  const isPermitted = deps.scope(namespace, type)
+  if (isPermitted === undefined)
+    return setResult(
+      'NotPermitted',
+      `FleetWorkerSets of the namespace ${namespace} may not manage workers of the type ${type}; ` +
+        'an administrator can permit it in SVC_TENANTS (operator.tenants of the chart)',
+      { kind: 'terminal' },
+    )
+  const faults = setFaults(set)
+  if (faults.length > 0) return setResult('ConfigInvalid', faults.join('; '), { kind: 'terminal' })
+  const current = await matchFinalizer(context)
+  if (current === undefined) return quietResult({ kind: 'retry' })
+  const reach = deps.table.reach(type)
+  if (reach === 'unknown_type')
+    return setResult('UnknownType', `the master has no automation of the type ${type}`, { kind: 'terminal' })
+  if (reach === 'forbidden')
+    return setResult('Forbidden', `the operator's token is not valid for the type ${type}`, { kind: 'ok' })
+  const catalog = deps.table.catalog(type)
+  if (reach === 'pending' || catalog === undefined) return quietResult({ kind: 'ok' })
+  const config = await readConfig({ ...context, set: current }, catalog)
+  return config.kind === 'fault' ? config.result : converge({ ...context, set: current }, config, isPermitted)
+}
+
+/** Runs before the first write to the master. @returns `undefined` if another replica leads. */
+async function matchFinalizer({ set, deps, signal }: SetContext): Promise<FleetWorkerSetObject | undefined> {
+  const [has, wants] = [hasFinalizer(set), wantsFinalizer(set)]
+  if (has === wants) return set
+  if (!deps.leadership.mayWrite() && !(await deps.leadership.confirm(signal))) return undefined
+  const operations = wants ? addFinalizer(set) : removeFinalizer(set)
+  const patched = await patchFinalizers(FLEET_WORKER_SETS, set, operations, deps.transport, signal)
+  deps.cache.applyResponse(patched)
+  return deps.cache.get(keyOf(set.metadata)) ?? patched
+}

@@ -1,0 +1,151 @@
+/**
+ * Test fixture for sets: the whole operator, a fake API server and a real master over real HTTP, and workers that
+ * acknowledge each config.
+ */
+import { afterEach } from '@jest/globals'
+import { startOperator, type OperatorOptions, type RunningOperator } from '../../../src/operator/index.ts'
+import { PooledTransport } from '../../../src/operator/kube/index.ts'
+import type { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../../src/operator/fleetworkerset/index.ts'
+import type { HistoryBody, WorkerBody } from '../../../src/protocol/index.ts'
+import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import { eventually, recordingLog } from '../../kit/index.ts'
+import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
+import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
+import { FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
+import { FakeWorker } from '../faults/worker.ts'
+import { CONFIG_MAPS, SECRETS } from '../fleetworker/kinds.ts'
+import { JOB } from '../fleetworker/reconcile-fixture.ts'
+
+const NAMESPACE = 'ns'
+const ends: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+export interface ShownCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+export class SetFixture {
+  readonly master: TestMaster
+  readonly fake: FakeApiServer
+  readonly log = recordingLog()
+  #operator: RunningOperator | undefined
+
+  private constructor(master: TestMaster, fake: FakeApiServer) {
+    this.master = master
+    this.fake = fake
+  }
+
+  static async create({ withoutKind = false }: { readonly withoutKind?: boolean } = {}): Promise<SetFixture> {
+    const master = await runMaster({ catalog: JOB })
+    const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS]
+    const fake = await new FakeApiServer(withoutKind ? kinds : [...kinds, FLEET_WORKER_SETS]).start()
+    ends.push(() => fake.close())
+    return new SetFixture(master, fake)
+  }
+
+  async start(more: Partial<OperatorOptions> = {}): Promise<void> {
+    this.#operator = await startOperator({
+      masterUrl: this.master.url,
+      token: () => TOKENS.admin,
+      namespace: 'muster',
+      watchNamespaces: [],
+      tenants: undefined,
+      reservedSecrets: [],
+      metricsListen: null,
+      leaderElect: false,
+      createTransport: (deps) =>
+        new PooledTransport({
+          identity: {
+            server: new URL(this.fake.url),
+            namespace: 'muster',
+            credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
+          },
+          ...deps,
+        }),
+      lease: { namespace: 'muster', name: 'muster-operator' },
+      replica: 'one',
+      time: systemTime,
+      random: systemRandom,
+      log: this.log,
+      ...more,
+    })
+    ends.push(() => this.stop())
+  }
+
+  async stop(): Promise<void> {
+    await this.#operator?.stop()
+    this.#operator = undefined
+  }
+
+  async join(id: string, more: { readonly labels?: Readonly<Record<string, string>> } = {}): Promise<FakeWorker> {
+    const worker = await FakeWorker.join(this.master, id, more)
+    ends.push(() => worker.leave())
+    return worker
+  }
+
+  declare(name: string, spec: Partial<FleetWorkerSetSpec>): void {
+    this.#create(FLEET_WORKER_SETS, name, { type: 'job', selector: { idPatterns: [`${name}-*`] }, ...spec })
+  }
+
+  declareWorker(workerId: string, spec: object): void {
+    this.#create(FLEET_WORKERS, workerId, { type: 'job', ...spec })
+  }
+
+  #create(kind: FakeKind, name: string, spec: object): void {
+    this.fake.store.create({ kind, namespace: NAMESPACE }, { metadata: { name }, spec }, 'kubectl')
+  }
+
+  edit(name: string, spec: Partial<FleetWorkerSetSpec>): void {
+    const where = { kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name }
+    const object = this.fake.store.get(where)
+    this.fake.store.replace(where, '', { ...object, spec: { ...object.spec, ...spec } }, 'kubectl')
+  }
+
+  delete(kind: FakeKind, name: string): void {
+    this.fake.store.delete({ kind, namespace: NAMESPACE, name }, undefined)
+  }
+
+  exists(name: string): boolean {
+    return this.fake.store.list(FLEET_WORKER_SETS, NAMESPACE).some(({ metadata }) => metadata.name === name)
+  }
+
+  statusOf(name: string): FleetWorkerSetStatus {
+    const { status } = this.fake.store.get({ kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name })
+    return (status ?? {}) as FleetWorkerSetStatus
+  }
+
+  condition(name: string, type: string): ShownCondition | undefined {
+    const { metadata } = this.fake.store.get({ kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name })
+    const found = this.statusOf(name).conditions?.find((each) => each.type === type)
+    return found?.observedGeneration === metadata.generation ? found : undefined
+  }
+
+  async settled(name: string, reason: string, type = 'Ready'): Promise<void> {
+    await eventually(`${type} of ${name} is ${reason}`, async () => this.condition(name, type)?.reason === reason)
+  }
+
+  async worker(id: string): Promise<WorkerBody> {
+    return (await this.master.call('GET', `/api/v1/automations/job/workers/${id}`)).json as WorkerBody
+  }
+
+  async history(id: string): Promise<HistoryBody> {
+    return (await this.master.call('GET', `/api/v1/automations/job/workers/${id}/config/history`)).json as HistoryBody
+  }
+
+  /** Another client changes a config. */
+  async change(id: string, patch: object): Promise<void> {
+    await this.master.call('PATCH', `/api/v1/automations/job/workers/${id}/config`, { body: patch })
+  }
+
+  /** Statuses of sets that were written. */
+  get statusWrites(): number {
+    return this.fake.requests.filter(
+      ({ method, path }) => method === 'PATCH' && /fleetworkersets\/.*\/status/.test(path),
+    ).length
+  }
+}
