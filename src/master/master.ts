@@ -30,7 +30,7 @@ import { createDashboard, createOpenApi, Http, StartupListener, type Address, ty
 import { Inspections } from './inspections/index.ts'
 import { createMasterMembership, type MasterMembership } from './master-membership.ts'
 import { MasterReleases } from './master-releases.ts'
-import { createMetrics } from './metrics/index.ts'
+import { createMetrics, fleetSnapshots, worstByRevision, type FleetSnapshot } from './metrics/index.ts'
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
 import { Queue } from './queue/index.ts'
@@ -198,6 +198,7 @@ async function compose(options: MasterOptions, authenticator: Authenticator) {
       authenticator,
       releases,
       masters: fleet.masters,
+      snapshot: fleet.snapshot,
       isServing: () => isServing,
     })),
   ]
@@ -235,6 +236,7 @@ function createFleetParts(
   audit: AuditTrail,
   releases: MasterReleases,
 ) {
+  const snapshot = fleetSnapshots(deps)
   const overload = createOverload(deps, loopDelay ?? null)
   const masters = createMasterMembership({ ...deps, releases })
   const streams = createStreams(deps)
@@ -248,6 +250,10 @@ function createFleetParts(
   const registry = createRegistry(deps, {
     onDrain: (ref) => queue.dismissWaiters(ref),
     mayBatch: () => releases.canRead('batches'),
+    worstWorkers: async (type) => {
+      const { types } = await snapshot()
+      return worstByRevision(types.find((each) => each.type === type)?.workers ?? [])
+    },
   })
   const { announce } = registry
   const control = createControl({
@@ -264,13 +270,14 @@ function createFleetParts(
   const pools = createPools(deps)
   const events = createEvents({ ...deps, masters, announce })
   const parts: readonly Part[] = [audit, masters, overload, streams, queue, rpc, registry, control, pools, events]
-  return { parts, masters, queue, control }
+  return { parts, masters, queue, control, snapshot }
 }
 
 interface ServiceState {
   readonly authenticator: Authenticator
   readonly masters: MasterMembership
   readonly releases: MasterReleases
+  readonly snapshot: () => Promise<FleetSnapshot>
   /** False as soon as the master begins to stop. */
   readonly isServing: () => boolean
 }
@@ -279,7 +286,7 @@ interface ServiceState {
 async function createServiceParts(
   deps: MasterDeps,
   options: MasterOptions,
-  { authenticator, masters, releases, isServing }: ServiceState,
+  { authenticator, masters, releases, snapshot, isServing }: ServiceState,
 ): Promise<readonly Part[]> {
   const { backendScheme, dashboardDir, metricsListen, version } = options
   const faults = tokenFaultsIn(deps)
@@ -289,6 +296,7 @@ async function createServiceParts(
     createMetrics({
       ...deps,
       masters,
+      snapshot,
       backendScheme,
       listen: metricsListen,
       isReady: () => isServing() && deps.backend.health().ok,

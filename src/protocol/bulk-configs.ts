@@ -1,7 +1,7 @@
 /**
  * @module protocol/bulk-configs
  * Defines the bodies of revisions, of bulk changes of configs, and of the history of a config.
- * @see D39, D132, D133
+ * @see D39, D132, D133, D138
  */
 import { Type, type Static } from 'typebox'
 import { MAX_BULK_WORKERS, MAX_KEPT_POINTERS, MAX_NAME_CHARS } from './limits.ts'
@@ -25,7 +25,10 @@ export type RevisionBody = Static<typeof RevisionBody>
 /** Whether the revision is new. A stored one is neither replaced nor compared. */
 export const RevisionStoredBody = Type.Object({ revision: Type.String(), created: Type.Boolean() })
 export type RevisionStoredBody = Static<typeof RevisionStoredBody>
-/** The revisions of a type, newest first, without their configs. `workers`: how many use it. */
+/**
+ * The revisions of a type, newest first, without their configs. `workers`: how many use it. `counters`: what workers
+ * did under it since it was stored (D138); a counter that is 0 may be left out. `worst`: at most 10 workers.
+ */
 export const RevisionsBody = Type.Object({
   revisions: Type.Array(
     Type.Object({
@@ -36,6 +39,14 @@ export const RevisionsBody = Type.Object({
       workers: Type.Integer(),
       first_used_at: Nullable(Seconds),
       last_used_at: Nullable(Seconds),
+      counters: Type.Record(Type.String(), Type.Number()),
+      worst: Type.Array(
+        Type.Object({
+          worker_id: Type.String(),
+          reason: Type.Union([Type.Literal('error'), Type.Literal('config_refused'), Type.Literal('failures')]),
+          message: Type.String(),
+        }),
+      ),
     }),
   ),
 })

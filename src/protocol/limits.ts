@@ -205,6 +205,8 @@ export const MAX_REVISIONS = 256
 export const MAX_ENROLMENTS = 16
 /** Greatest number of patterns of worker ids in an enrolment rule. */
 export const MAX_ID_PATTERNS = 16
+/** Greatest number of counters of plugins that the tally of a revision keeps (D138). */
+export const MAX_TALLY_COUNTERS = 64
 /** Greatest number of JSON pointers in `keep`. */
 export const MAX_KEPT_POINTERS = 64
 /** Longest JSON pointer in `keep`, in characters. */

@@ -5,7 +5,7 @@
  *
  * `CHECKS` has one function per method, with the parameters of that method. Those of `tasks` are in task-arguments.ts.
  */
-import { BULK_STEP_WORKERS, MAX_N } from '../protocol/index.ts'
+import { BULK_STEP_WORKERS, isTallyName, MAX_N, MAX_REVISIONS } from '../protocol/index.ts'
 import {
   MAX_PUSH_ENTRIES,
   MAX_PAGE,
@@ -27,7 +27,7 @@ import {
   inspect,
 } from './argument-checks.ts'
 import type { Checks } from './argument-checks.ts'
-import type { Backend, BulkChange, BulkPut, Enrolment } from './backend.ts'
+import type { Backend, BulkChange, BulkPut, Enrolment, TallyIncrement } from './backend.ts'
 import { TASK_CHECKS } from './task-arguments.ts'
 
 type Group =
@@ -68,6 +68,19 @@ function bulkPuts(type: string, { revision, managedBy, actor }: BulkChange, puts
     list('changed', change.changed, 0, ANY)
   }
   if (new Set(puts.map(({ id }) => id)).size < puts.length) throw wrong('puts', 'distinct workers', puts.length)
+}
+
+const MAX_COUNTERS = 256
+
+function increment({ revision, counters }: TallyIncrement): void {
+  name('revision', revision)
+  const entries = Object.entries(counters)
+  list('counters', entries, 0, MAX_COUNTERS)
+  for (const [counter, value] of entries) {
+    name('counter', counter)
+    if (!isTallyName(counter)) throw wrong('counter', 'the name of a counter of a tally', counter)
+    if (!(value >= 0 && value <= ANY)) throw wrong('value', `a number from 0 to ${ANY}`, value)
+  }
 }
 
 export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
@@ -152,6 +165,11 @@ export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
     },
     get: (type, of) => names('names', [type, ...of]),
     list: (type) => name('type', type),
+    addTallies: (type, increments) => {
+      name('type', type)
+      list('increments', increments, 0, MAX_REVISIONS)
+      each('increments', increments, increment)
+    },
   },
   enrolments: {
     put: (type, rule) => {

@@ -18,6 +18,10 @@ const CHANGED_SINCE = '*'
 export const labelOf = (revision: string, variant: string, writtenForGen: number, gen: number): string =>
   `${revision}/${writtenForGen === gen ? variant : CHANGED_SINCE}`
 
+/** The revision that wrote generation `gen`, as a field of a result; empty if another change wrote it. */
+export const writtenBy = (revision: string | null, writtenForGen: number | null, gen: number): { revision?: string } =>
+  revision !== null && writtenForGen === gen ? { revision } : {}
+
 /** The text of a bulk change in the place of the config. */
 export const bulkText = (revision: string, patch: string): string => `[${JSON.stringify(revision)},${patch}]`
 

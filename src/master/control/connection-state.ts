@@ -6,6 +6,7 @@
 import type { JsonText } from '../../protocol/index.ts'
 import type { FrameSocket, TokenBucket } from '../../runtime/index.ts'
 import type { RecordedStatus, WorkerReport } from '../../storage/index.ts'
+import type { CounterFrame } from './counter-frames.ts'
 
 /** Why reading is paused; bits of {@link ReadPause}. */
 export const PAUSE = { registering: 1, sink: 2, unflushed: 4 } as const
@@ -150,4 +151,30 @@ export class StateEvents {
   bucket: TokenBucket | null = null
   /** The losses of the event log before the last publication. */
   losses = 0
+}
+
+interface WrittenGen {
+  readonly gen: number
+  readonly revision: string
+}
+
+/** What the tallies of revisions need of a connection (tally-collector.ts). */
+export class TallyState {
+  /** The newest frame whose report is stored; null before the first one. */
+  base: CounterFrame | null = null
+  /** The newest frame whose report is not stored yet. */
+  newest: CounterFrame | null = null
+  /** The stored generation; null if no revision wrote it. */
+  stored: WrittenGen | null = null
+  /** Whether the worker last reported ERROR. */
+  isInError = false
+  /** The generation that the worker reported last. */
+  #applied: WrittenGen | null = null
+
+  /** @returns the revision that wrote this generation, or null. Generations between the last two are not known. */
+  revisionAt(gen: number): string | null {
+    const written = [this.stored, this.#applied].find((each) => each?.gen === gen) ?? null
+    if (written !== null) this.#applied = written
+    return written?.revision ?? null
+  }
 }

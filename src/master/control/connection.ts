@@ -8,7 +8,7 @@
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Feature } from '../../protocol/index.ts'
 import type { Ref } from '../../storage/index.ts'
-import { OutboundState, PendingReport, ReadPause, StateEvents } from './connection-state.ts'
+import { OutboundState, PendingReport, ReadPause, StateEvents, TallyState } from './connection-state.ts'
 import type { AcceptedSocket } from './control-socket.ts'
 
 export class Connection implements Ref {
@@ -22,6 +22,7 @@ export class Connection implements Ref {
   readonly report = new PendingReport()
   readonly outbound = new OutboundState()
   readonly stateEvents = new StateEvents()
+  readonly tally = new TallyState()
 
   phase: 'new' | 'registering' | 'registered' | 'closing' = 'new'
   /** Empty before the first register. */

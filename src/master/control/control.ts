@@ -4,7 +4,7 @@
  *
  *   upgrade ──▶ Admission ──▶ new ── register ──▶ registered ──▶ closed
  *
- *   frames  ─▶ Inbound ─▶ HeartbeatWriter (states, statistics), OutputSink (outputs)
+ *   frames  ─▶ Inbound ─▶ HeartbeatWriter (states, statistics), TallyCollector (counters), OutputSink (outputs)
  *   signals, results of the store ─▶ Outbound ─▶ frames
  *
  * All sockets share the event handlers; only a {@link Connection} is created per socket.
@@ -31,6 +31,7 @@ import { Outbound } from './outbound.ts'
 import { Backpressure } from './backpressure.ts'
 import type { PendingUpgrade } from './startup-upgrades.ts'
 import { StateEventThrottle } from './state-event-throttle.ts'
+import { TallyCollector } from './tally-collector.ts'
 
 export interface ControlDeps
   extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad' | 'releases'> {
@@ -75,6 +76,7 @@ class ControlChannel implements Control {
   readonly #outbound: Outbound
   readonly #backpressure: Backpressure
   readonly #stateEvents: StateEventThrottle
+  readonly #tallies: TallyCollector
   readonly #heartbeats: HeartbeatWriter
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
@@ -98,12 +100,14 @@ class ControlChannel implements Control {
     this.#outbound = new Outbound(deps.clock)
     this.#backpressure = new Backpressure(sink)
     this.#stateEvents = new StateEventThrottle({ clock: deps.clock, timers: deps.timers, announce: registry.announce })
+    this.#tallies = new TallyCollector({ master: deps, logThrottle })
     this.#heartbeats = new HeartbeatWriter({
       master: deps,
       announce: registry.announce,
       stateEvents: this.#stateEvents,
       outbound: this.#outbound,
       backpressure: this.#backpressure,
+      tallies: this.#tallies,
       logThrottle,
     })
     this.#inbound = new Inbound({
@@ -114,6 +118,7 @@ class ControlChannel implements Control {
       heartbeats: this.#heartbeats,
       outbound: this.#outbound,
       backpressure: this.#backpressure,
+      tallies: this.#tallies,
       byConn: this.#byConn,
       onRegistered: (connection) => {
         this.#unregistered.delete(connection)
@@ -160,6 +165,7 @@ class ControlChannel implements Control {
     this.#heartbeat.stop()
     for (const stop of this.#stops) stop()
     await this.#heartbeats.stop()
+    await this.#tallies.stop()
     this.#deps.processLoad?.stop()
   }
 

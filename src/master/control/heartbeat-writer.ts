@@ -20,6 +20,7 @@ import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
 import type { StateEventThrottle } from './state-event-throttle.ts'
+import type { TallyCollector } from './tally-collector.ts'
 
 interface PendingReports {
   readonly waiting: Set<Connection>
@@ -35,6 +36,7 @@ export interface HeartbeatWriterDeps {
   readonly stateEvents: StateEventThrottle
   readonly outbound: Outbound
   readonly backpressure: Backpressure
+  readonly tallies: TallyCollector
   readonly logThrottle: LogThrottle
 }
 
@@ -174,9 +176,11 @@ export class HeartbeatWriter {
     return true
   }
 
-  #applyResult({ connection, state }: Sent, { status, gen }: ReportResult): void {
+  #applyResult({ connection, state }: Sent, result: ReportResult): void {
+    const { status, gen } = result
     if (status === 'replaced') return this.#detach(connection, 'replaced by a newer connection')
     if (status === 'unknown') return this.#detach(connection, 'this worker was deleted from the master; register again')
+    this.#deps.tallies.reported(connection, state, result)
     if (state !== null) {
       connection.outbound.reportGen(state.gen)
       this.#deps.stateEvents.update(connection, {

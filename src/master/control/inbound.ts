@@ -28,6 +28,7 @@ import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
 import { Registrations, type Registered, type Registrant } from './registrations.ts'
+import type { TallyCollector } from './tally-collector.ts'
 
 type FrameOf<T extends WorkerFrame['type']> = Extract<WorkerFrame, { type: T }>
 
@@ -43,6 +44,7 @@ export interface InboundDeps {
   readonly heartbeats: HeartbeatWriter
   readonly outbound: Outbound
   readonly backpressure: Backpressure
+  readonly tallies: TallyCollector
   readonly logThrottle: LogThrottle
   /** The registered sockets by `conn`, for signals that name a connection. */
   readonly byConn: Map<string, Connection>
@@ -109,7 +111,7 @@ export class Inbound {
   #handle(connection: Connection, frame: WorkerFrame, text: string): void {
     if (frame.type === 'register') return this.#register(connection, frame)
     if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'the first frame must be register')
-    const { heartbeats, outbound, sink, backpressure } = this.#deps
+    const { heartbeats, outbound, sink, backpressure, tallies } = this.#deps
     switch (frame.type) {
       case 'state':
         return heartbeats.state(connection, {
@@ -119,6 +121,7 @@ export class Inbound {
         })
       case 'stats':
         checkDocument(frame)
+        tallies.stats(connection, frame.metrics)
         return heartbeats.stats(connection, statsText(frame))
       case 'output':
         sink.accept(
@@ -183,6 +186,7 @@ export class Inbound {
     if (result.kind === 'full') return this.refuse(connection, CLOSE.POLICY, 'too many workers of this type')
     const isNewConnection = !connection.isStored // A register may be repeated.
     connection.isStored = true
+    if (isNewConnection) this.#deps.tallies.registered(connection, result)
     this.#registered(connection, result, isNewConnection, registrant.labels)
   }
 

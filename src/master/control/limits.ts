@@ -32,3 +32,5 @@ export const OVERDUE_EVERY_MS = 1_000
 export const CLOSE_GRACE_MS = 2_000
 /** Pause before rejected states and statistics are sent to the store again. */
 export const STORE_RETRY_MS = 1_000
+/** How often what workers did under their revisions is added to the store (D138). A crash loses at most this. */
+export const TALLIES_EVERY_MS = 5_000

@@ -1,12 +1,13 @@
 /**
  * @module master/metrics/fleet-snapshot
- * Reads the numbers of the whole fleet from the store, at most every 5 s, for `/metrics` and for the overview. Callers
- * during a read share its result.
+ * Reads the numbers of the whole fleet from the store, at most every 5 s, for `/metrics`, for the overview and for the
+ * list of revisions. Callers during a read share its result.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
 import type { Counts, GroupTotals, WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { troubleOf, type Trouble } from './worst-workers.ts'
 
 const FRESH_MS = 5_000
 const PAGE = 1_000
@@ -22,6 +23,8 @@ export interface WorkerNumbers {
   readonly lastSeenMs: number
   /** null before the first stats frame. */
   readonly stats: { readonly slots: number; readonly cpuPct: number; readonly rssMb: number } | null
+  /** What is wrong under its revision; null if nothing is, or without a revision. */
+  readonly trouble: Trouble | null
 }
 export interface TypeNumbers {
   readonly type: string
@@ -98,23 +101,16 @@ async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry)
   }
 }
 
-function numbersOf({
-  id,
-  state,
-  connected,
-  conn,
-  appliedGen,
-  config,
-  lastSeenAtMs: lastSeen,
-  stats,
-}: WorkerRow): WorkerNumbers {
+function numbersOf(row: WorkerRow): WorkerNumbers {
+  const { id, state, connected, conn, appliedGen, config, lastSeenAtMs, stats } = row
   return {
     id,
     state,
     masterId: connected ? masterOf(conn) : null,
     behind: appliedGen !== null && appliedGen < config.gen,
-    lastSeenMs: lastSeen,
+    lastSeenMs: lastSeenAtMs,
     stats: stats === null ? null : headOf(stats),
+    trouble: troubleOf(row),
   }
 }
 

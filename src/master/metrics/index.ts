@@ -1,2 +1,4 @@
 /** The metrics and the overview of the fleet. */
+export { fleetSnapshots, type FleetSnapshot } from './fleet-snapshot.ts'
 export { createMetrics } from './metrics.ts'
+export { worstByRevision } from './worst-workers.ts'

@@ -14,11 +14,12 @@ import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
 import { route } from '../http/index.ts'
 import { gauge, type Sample } from './exposition.ts'
-import { fleetSnapshots, type FleetSnapshot, type TypeNumbers, type WorkerNumbers } from './fleet-snapshot.ts'
+import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot.ts'
 import { overviewRoute, slotsOf } from './overview.ts'
 import { sharedText } from './shared-text.ts'
 
 export interface MetricsDeps extends MasterDeps {
+  readonly snapshot: () => Promise<FleetSnapshot>
   readonly masters: Pick<MasterMembership, 'isLeader'>
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
@@ -33,8 +34,7 @@ interface Address {
 }
 
 export function createMetrics(deps: MetricsDeps): Part {
-  const { masters, backendScheme, listen, isReady } = deps
-  const snapshot = fleetSnapshots(deps)
+  const { masters, backendScheme, listen, isReady, snapshot } = deps
   const text = sharedText(deps.clock, async () => {
     const fleet = await snapshot().catch((error: unknown) => {
       deps.log.warn('the store did not respond; fleet series are missing from /metrics', { error })

@@ -16,7 +16,6 @@ import {
   pointerStep,
   pointerSteps,
   RevisionBody,
-  RevisionsBody,
   RevisionStoredBody,
   SECRET_MASK,
   secretValues,
@@ -25,13 +24,13 @@ import {
   type JsonObject,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { RevisionRow } from '../../storage/index.ts'
 import { actorOf } from '../auth/index.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import { runBulkChange, unknownRevision, type Stored } from './bulk-change.ts'
 import type { PlannedItem } from './bulk-plan.ts'
 import { forbiddenFaults, textOrFaults } from './config-faults.ts'
 import { revisionConfig } from './record.ts'
+import { revisionListRoute } from './revision-list.ts'
 import type { RegistryRouteDeps } from './worker-path.ts'
 
 const AUTOMATION = `${API_PREFIX}/automations/{type}`
@@ -43,7 +42,7 @@ const VARIANT_DIGITS = 8
 const FULL_RETRY_SECONDS = 60
 
 export function bulkRoutes(deps: RegistryRouteDeps): readonly Route[] {
-  return [putRoute(deps), listRoute(deps), applyRoute(deps)]
+  return [putRoute(deps), revisionListRoute(REVISIONS, deps), applyRoute(deps)]
 }
 
 function putRoute({ master }: RegistryRouteDeps): Route {
@@ -112,32 +111,6 @@ function revisionFaults(name: string, config: JsonObject, entry: CatalogEntry): 
 export const below =
   (prefix: string) =>
   (fault: FieldError): FieldError => ({ ...fault, path: `${prefix}${fault.path}` })
-
-function listRoute({ master }: RegistryRouteDeps): Route {
-  return route({
-    method: 'GET',
-    path: REVISIONS,
-    access: 'scoped',
-    needs: 'read',
-    summary: 'The revisions of a type, newest first, with the number of workers that use each.',
-    response: RevisionsBody,
-    handle: async ({ entry }) => ({
-      body: { revisions: (await master.backend.revisions.list(entry.type)).map(revisionBody) },
-    }),
-  })
-}
-
-function revisionBody(row: RevisionRow): RevisionsBody['revisions'][number] {
-  return {
-    revision: row.name,
-    managed_by: row.managedBy,
-    created_at: toSeconds(row.createdAtMs),
-    created_by: row.actor,
-    workers: row.workers,
-    first_used_at: row.firstUsedAtMs === null ? null : toSeconds(row.firstUsedAtMs),
-    last_used_at: row.lastUsedAtMs === null ? null : toSeconds(row.lastUsedAtMs),
-  }
-}
 
 function applyRoute(deps: RegistryRouteDeps): Route {
   return route({

@@ -159,7 +159,7 @@ export function summaryStats(stored: JsonText): JsonText {
  * has a thousand. In JSON text, an unescaped quote before the colon ends a key, so a text value cannot imitate one.
  * @returns null if the worker sent none, or one that is no count.
  */
-function reservedValue(stored: JsonText | null, name: string): number | null {
+export function reservedValue(stored: JsonText | null, name: string): number | null {
   if (stored === null) return null
   const key = `"${name}":`
   const at = stored.lastIndexOf(key)

@@ -26,19 +26,22 @@ export interface Registry {
   readonly announce: Announce
 }
 
-interface RegistryOptions extends Pick<RegistryRouteDeps, 'onDrain'> {
+interface RegistryOptions extends Pick<RegistryRouteDeps, 'onDrain' | 'worstWorkers'> {
   /** Whether every live master reads several events in one entry, and several signals in one message (D135). */
   readonly mayBatch: () => boolean
 }
 
-export function createRegistry(deps: MasterDeps, { onDrain, mayBatch }: RegistryOptions): Part & Registry {
+export function createRegistry(
+  deps: MasterDeps,
+  { onDrain, mayBatch, worstWorkers }: RegistryOptions,
+): Part & Registry {
   const signals = new Signals(deps, mayBatch)
   const events = new EventPublisher(deps, mayBatch)
   const { announce } = events
   const regressions = regressionsIn(deps.metrics)
   let stopListening = (): void => {}
   return {
-    routes: registryRoutes({ master: deps, signals, announce, regressions, onDrain }),
+    routes: registryRoutes({ master: deps, signals, announce, regressions, onDrain, worstWorkers }),
     start: () => {
       stopListening = deps.backend.bus.onSignal((signal) => {
         if (signal.kind === 'wake' || signal.kind === 'finished') return

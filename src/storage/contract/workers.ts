@@ -59,6 +59,11 @@ export type RegisterResult =
       readonly replaced: string | null
       /** The stored config generation. */
       readonly gen: number
+      /**
+       * Another process than before registers: the record had another instance. Omitted if the record was created, or
+       * if the process sent no instance.
+       */
+      readonly isRestart?: true
     }
   | { readonly kind: 'full' }
   | { readonly kind: 'rules_changed' }
@@ -86,6 +91,8 @@ export interface ReportResult {
   readonly status: 'ok' | 'drain' | 'replaced' | 'unknown'
   /** The stored config generation; 0 if unknown. If it is above the one sent to the worker, send config_changed. */
   readonly gen: number
+  /** The revision that wrote this generation; omitted if none did, or for a worker that was not reported. */
+  readonly revision?: string
 }
 
 /** One worker record. */

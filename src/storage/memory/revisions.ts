@@ -4,7 +4,8 @@
  * rules say which ones are in use.
  */
 import { KEPT_REVISIONS, MAX_REVISIONS } from '../../protocol/index.ts'
-import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync } from '../index.ts'
+import { addToTally } from '../index.ts'
+import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync, TallyIncrement } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { valueOf, type Store } from './store.ts'
 import type { MemoryEnrolments } from './enrolments.ts'
@@ -14,6 +15,7 @@ interface Revision extends NewRevision {
   readonly createdAtMs: number
   firstUsedAtMs: number | null
   lastUsedAtMs: number | null
+  readonly tally: Map<string, number>
 }
 
 export class MemoryRevisions implements Sync<Revisions> {
@@ -34,15 +36,16 @@ export class MemoryRevisions implements Sync<Revisions> {
     if (stored.has(revision.name)) return 'exists'
     const dropped = this.#unneeded(type, stored)
     if (stored.size - dropped.length >= MAX_REVISIONS) return 'full'
-    this.#store.budget.require(sizeOf(revision))
+    this.#store.budget.require(configSize(revision))
     for (const old of dropped) {
       stored.delete(old.name)
       this.#store.budget.add(-sizeOf(old))
     }
     const { name, config, managedBy, actor } = revision
     const createdAtMs = this.#store.now()
-    stored.set(name, { name, config, managedBy, actor, createdAtMs, firstUsedAtMs: null, lastUsedAtMs: null })
-    this.#store.budget.add(sizeOf(revision))
+    const unused = { firstUsedAtMs: null, lastUsedAtMs: null, tally: new Map<string, number>() }
+    stored.set(name, { name, config, managedBy, actor, createdAtMs, ...unused })
+    this.#store.budget.add(configSize(revision))
     return 'stored'
   }
 
@@ -52,9 +55,21 @@ export class MemoryRevisions implements Sync<Revisions> {
 
   list(type: string): readonly RevisionRow[] {
     const uses = this.#records.useOf(type)
-    return [...(this.#types.get(type)?.values() ?? [])]
-      .toReversed()
-      .map(({ config: _config, ...row }) => ({ ...row, workers: uses.get(row.name) ?? 0 }))
+    return [...(this.#types.get(type)?.values() ?? [])].toReversed().map(({ config: _config, tally, ...row }) => ({
+      ...row,
+      workers: uses.get(row.name) ?? 0,
+      tally: Object.fromEntries(tally),
+    }))
+  }
+
+  addTallies(type: string, increments: readonly TallyIncrement[]): void {
+    for (const { revision: name, counters } of increments) {
+      const revision = this.#types.get(type)?.get(name)
+      if (revision === undefined) continue
+      const before = sizeOf(revision)
+      addToTally(revision.tally, counters)
+      this.#store.budget.add(sizeOf(revision) - before)
+    }
   }
 
   has(type: string, name: string): boolean {
@@ -77,4 +92,12 @@ export class MemoryRevisions implements Sync<Revisions> {
   }
 }
 
-const sizeOf = ({ name, config }: NewRevision): number => RECORD_OVERHEAD + name.length + config.length
+const NUMBER_CHARS = 8
+
+const configSize = ({ name, config }: NewRevision): number => RECORD_OVERHEAD + name.length + config.length
+
+function sizeOf(revision: Revision): number {
+  let size = configSize(revision)
+  for (const counter of revision.tally.keys()) size += counter.length + NUMBER_CHARS
+  return size
+}

@@ -3,7 +3,7 @@
  * Implements `workers` of the contract: registration, reports, drains and reading of worker records.
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
-import { cutError, ringFrame, takeWithin } from '../index.ts'
+import { cutError, ringFrame, takeWithin, writtenBy } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type {
   WorkerReport,
@@ -57,8 +57,17 @@ export class MemoryWorkers implements Sync<Workers> {
       if (record === 'full' || record === 'rules_changed') return { kind: record }
       const replaced = record.conn === item.conn ? null : record.conn // A register may be repeated.
       const before = known === undefined ? null : reportedOf(known)
+      const isRestart = known !== undefined && item.instance !== '' && item.instance !== known.instance
       this.#connect(record, item)
-      return { kind: 'registered', previous: before, drain: record.drain !== null, replaced, gen: record.config.gen }
+      const { drain, config } = record
+      return {
+        kind: 'registered',
+        previous: before,
+        drain: drain !== null,
+        replaced,
+        gen: config.gen,
+        ...(isRestart && { isRestart }),
+      }
     })
   }
 
@@ -69,7 +78,9 @@ export class MemoryWorkers implements Sync<Workers> {
       const { gen } = record.config
       if (record.conn !== beat.conn) return { status: 'replaced', gen }
       this.#records.change(record, () => this.#take(record, beat))
-      return { status: record.drain === null ? 'ok' : 'drain', gen }
+      const label = record.writtenLabel
+      const by = writtenBy(label?.revision ?? null, label?.gen ?? null, gen)
+      return { status: record.drain === null ? 'ok' : 'drain', gen, ...by }
     })
   }
 

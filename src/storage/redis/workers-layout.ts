@@ -18,6 +18,7 @@
  *   ro     ZSET of the revisions in the order in which they were stored    rd   revision → config
  *   en     enrolment rule → `revision/variant:managed by`, and '' → the version, `last change ms.changes`
  *   eb     enrolment rule → its body
+ *   rt     revision → its tally as JSON, once something was added; a release before D138 does not delete it
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
  *
@@ -121,7 +122,7 @@ export function labelText(stored: string | null, gen: string): string | null {
   return labelOf(label.slice(0, slash), label.slice(slash + 1), Number(writtenForGen), Number(gen))
 }
 
-export function revisionRow(name: string, use: string): RevisionRow {
+export function revisionRow(name: string, use: string): Omit<RevisionRow, 'tally'> {
   const [workers, first, last, created, managedBy = '', actor = ''] = fields(use, 5)
   const timeOf = (text = ''): number | null => (text === '' ? null : Number(text))
   return {

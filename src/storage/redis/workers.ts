@@ -194,14 +194,18 @@ export class RedisWorkers implements Workers {
       if (frames.length > 0) rings.push(ringKey(type, id))
     }
     const repeatable = rings.length === 0 // A frame would be kept twice.
-    const replies = await this.#run<readonly [ReportResult['status'], string]>(
+    const replies = await this.#run<readonly [ReportResult['status'], string, string?]>(
       command,
       type,
       args,
       { repeatable },
       rings,
     )
-    return replies.map(([status, gen]) => ({ status, gen: Number(gen) }))
+    return replies.map(([status, gen, revision]) => ({
+      status,
+      gen: Number(gen),
+      ...(revision !== undefined && { revision }),
+    }))
   }
 
   /**
@@ -230,13 +234,21 @@ export class RedisWorkers implements Workers {
 }
 
 type RegisterReply =
-  readonly [before: string | null, drain: number, replaced: string | null, gen: string] | 'full' | 'rules_changed'
+  | readonly [before: string | null, drain: number, replaced: string | null, gen: string, restart?: number]
+  | 'full'
+  | 'rules_changed'
 
 function registered(response: RegisterReply): RegisterResult {
   if (response === 'full' || response === 'rules_changed') return { kind: response }
-  const [before, drain, replaced, gen] = response
-  const previous = before === null ? null : reportedOf(before)
-  return { kind: 'registered', previous, drain: drain === 1, replaced, gen: Number(gen) }
+  const [before, drain, replaced, gen, restart] = response
+  return {
+    kind: 'registered',
+    previous: before === null ? null : reportedOf(before),
+    drain: drain === 1,
+    replaced,
+    gen: Number(gen),
+    ...(restart === 1 && { isRestart: true }),
+  }
 }
 
 type Column = readonly (string | null)[]

@@ -45,7 +45,7 @@ const RULES = {
     page: READ,
   },
   configs: { put: GROWS, putMany: GROWS, get: READ, history: READ, raise: WRITE },
-  revisions: { put: GROWS, get: READ, list: READ },
+  revisions: { put: GROWS, get: READ, list: READ, addTallies: RELAXED },
   enrolments: { put: GROWS, remove: WRITE, list: READ },
   stats: { read: READ },
   streams: { push: SPAREABLE, tail: READ, peek: READ, pop: WRITE, length: READ, bytes: READ, trim: WRITE },

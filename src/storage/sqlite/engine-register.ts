@@ -131,6 +131,7 @@ export class WorkerRegistrations {
       drain: isDrainKept,
       replaced: worker.conn === item.conn ? null : worker.conn, // A register may be repeated.
       gen: worker.gen,
+      ...(instance !== '' && instance !== worker.instance && { isRestart: true }),
     }
   }
 }

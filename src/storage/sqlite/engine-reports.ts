@@ -8,6 +8,7 @@ import {
   cutError,
   ringFrame,
   timeOfFrame,
+  writtenBy,
   type Ref,
   type ReportResult,
   type StatsHistory,
@@ -55,7 +56,8 @@ export class WorkerReports {
     this.#sql.setSeen.run(this.#txn.nowMs, type, report.id)
     if (report.state !== undefined) this.#setState(found, report.id, report.state)
     if (report.stats !== undefined && report.stats.length > 0) this.#addFrames(found, report.id, report.stats)
-    return { status: worker.drain === null ? 'ok' : 'drain', gen: worker.gen }
+    const { drain, gen, revision, variantGen } = worker
+    return { status: drain === null ? 'ok' : 'drain', gen, ...writtenBy(revision, variantGen, gen) }
   }
 
   #setState({ type, worker }: FoundWorker, id: string, reported: NonNullable<WorkerReport['state']>): void {

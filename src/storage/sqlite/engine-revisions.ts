@@ -2,10 +2,11 @@
  * @module storage/sqlite/engine-revisions
  * SqliteRevisions stores named configs that never change. `cfg.revision` says which ones workers use; a release that
  * does not know this column leaves it in the row of a worker that it forgets, whose config is NULL. A revision that an
- * enrolment rule names is never dropped.
+ * enrolment rule names is never dropped. The tally of a revision is JSON in its row, NULL before the first increment.
  */
 import { KEPT_REVISIONS, MAX_REVISIONS } from '../../protocol/index.ts'
-import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync } from '../index.ts'
+import { addToTally } from '../index.ts'
+import type { NewRevision, RevisionPutResult, RevisionRow, Revisions, Sync, Tally, TallyIncrement } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { KIND, type Names } from './names.ts'
@@ -35,9 +36,13 @@ function statementsOf(db: Database) {
       `UPDATE revision SET first_used = coalesce(first_used, :now), last_used = :now
         WHERE type = :type AND name = :name`,
     ),
-    list: db.prepare<[number], RevisionRow>(
+    tally: db
+      .prepare<[number, string], string | null>('SELECT tally FROM revision WHERE type = ? AND name = ?')
+      .pluck(),
+    setTally: db.prepare<[string, number, string]>('UPDATE revision SET tally = ? WHERE type = ? AND name = ?'),
+    list: db.prepare<[number], Omit<RevisionRow, 'tally'> & { readonly tally: string | null }>(
       `SELECT name, managed_by AS managedBy, actor, created AS createdAtMs, (SELECT count(*) ${IN_USE}) AS workers,
-        first_used AS firstUsedAtMs, last_used AS lastUsedAtMs FROM revision WHERE type = ? ORDER BY n DESC`,
+        first_used AS firstUsedAtMs, last_used AS lastUsedAtMs, tally FROM revision WHERE type = ? ORDER BY n DESC`,
     ),
   }
 }
@@ -70,7 +75,20 @@ export class SqliteRevisions implements Sync<Revisions> {
 
   list(typeName: string): readonly RevisionRow[] {
     const type = this.#names.find(KIND.type, typeName)
-    return type === undefined ? [] : this.#sql.list.all(type)
+    const rows = type === undefined ? [] : this.#sql.list.all(type)
+    return rows.map((row) => ({ ...row, tally: tallyOf(row.tally) }))
+  }
+
+  addTallies(typeName: string, increments: readonly TallyIncrement[]): void {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type === undefined) return
+    for (const { revision, counters } of increments) {
+      const stored = this.#sql.tally.get(type, revision)
+      if (stored === undefined) continue
+      const tally = new Map(Object.entries(tallyOf(stored)))
+      addToTally(tally, counters)
+      this.#sql.setTally.run(JSON.stringify(Object.fromEntries(tally)), type, revision)
+    }
   }
 
   has(type: number, name: string): boolean {
@@ -82,3 +100,5 @@ export class SqliteRevisions implements Sync<Revisions> {
     this.#sql.use.run({ type, name, now: this.#txn.nowMs })
   }
 }
+
+const tallyOf = (stored: string | null): Tally => (stored === null ? {} : (JSON.parse(stored) as Tally))

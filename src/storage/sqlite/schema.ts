@@ -129,6 +129,7 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'cfg', column: 'revision', type: 'TEXT' },
   { table: 'cfg', column: 'variant', type: 'TEXT' },
   { table: 'cfg', column: 'variant_gen', type: 'INTEGER' },
+  { table: 'revision', column: 'tally', type: 'TEXT' },
 ]
 /** Indexes of these columns. */
 export const ADDED_INDEXES = `

@@ -22,6 +22,9 @@ export interface WorkerRecord {
   readonly drain: string | null
   readonly frames: number
   readonly gen: number
+  /** Of the last bulk change (label-columns.ts). */
+  readonly revision: string | null
+  readonly variantGen: number | null
 }
 
 export interface FoundWorker {
@@ -44,8 +47,8 @@ export class WorkerRows {
   constructor({ db, names }: EngineDeps) {
     this.#names = names
     this.#find = db.prepare(
-      `SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen
-        FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?`,
+      `SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen,
+        revision, variant_gen AS variantGen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?`,
     )
   }
 

@@ -64,7 +64,11 @@ class Store {
       },
     }
     const masters = createMasterMembership(deps)
-    const registry = createRegistry(deps, { onDrain: () => {}, mayBatch: () => true })
+    const registry = createRegistry(deps, {
+      onDrain: () => {},
+      mayBatch: () => true,
+      worstWorkers: async () => new Map(),
+    })
     const parts = [masters, registry, createEvents({ ...deps, masters, announce: registry.announce })]
     this.#parts.set(masterId, parts)
     for (const part of parts) await part.start?.()

@@ -116,6 +116,8 @@ describe('PUT of a revision', () => {
           workers: 0,
           first_used_at: null,
           last_used_at: null,
+          counters: {},
+          worst: [],
         },
       ],
     })
@@ -456,6 +458,59 @@ describe('secrets in a bulk change', () => {
       workers: [await bulk.item('w1')],
     })
     expect(await bulk.config('w1')).toMatchObject({ key: 'new-secret', url: 'https://new' })
+  })
+})
+
+describe('the list of revisions', () => {
+  const metrics = (more: object): object => ({ 'gauge.muster.config_gen': 1, ...more })
+  const runs = (ok: number, failed: number): object =>
+    metrics({ 'counter.muster.runs_ok': ok, 'counter.muster.runs_failed': failed })
+
+  it('lists counters and the worst workers of each revision (D138)', async () => {
+    const { backend } = bulk.master
+    await bulk.revision('r1', { depth: 3 })
+    await bulk.revision('r2', { depth: 2 })
+    const ids = Array.from({ length: 14 }, (_, i) => `x${i}`)
+    await bulk.register(...ids, 'other')
+    await bulk.apply({ revision: 'r1', workers: await Promise.all(ids.map((id) => bulk.item(id))) })
+    await backend.revisions.addTallies(TYPE, [{ revision: 'r1', counters: { runs_ok: 7, 'counter.http_5xx': 1 } }])
+    const report = (id: string, state: 'RUNNING' | 'ERROR', sent: object, lastError: string | null = null) => ({
+      type: TYPE,
+      id,
+      conn: 'm/1',
+      state: { state, gen: 1, lastError },
+      stats: [JSON.stringify({ slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, per_slot: [], metrics: sent })],
+    })
+    await backend.workers.beat([
+      report('x0', 'RUNNING', runs(1, 1)),
+      report('x1', 'RUNNING', runs(300, 300)),
+      report('x2', 'ERROR', metrics({}), 'x'.repeat(1_000)),
+      report('x3', 'RUNNING', metrics({ 'gauge.muster.refused_config_gen': 1 })),
+      report('x4', 'RUNNING', { ...runs(1, 9), 'gauge.muster.config_gen': 0 }),
+      report('x5', 'RUNNING', metrics({ 'gauge.muster.refused_config_gen': 0 })),
+      ...ids.slice(6).map((id) => report(id, 'RUNNING', runs(1_000, 1))),
+      report('other', 'ERROR', {}),
+    ])
+    const { json } = await bulk.call('GET', 'revisions')
+    const failures = (id: string, message: string) => ({ worker_id: id, reason: 'failures', message })
+    expect(json).toMatchObject({
+      revisions: [
+        { revision: 'r2', counters: {}, worst: [] },
+        {
+          revision: 'r1',
+          counters: { runs_ok: 7, 'counter.http_5xx': 1 },
+          worst: [
+            { worker_id: 'x2', reason: 'error', message: expect.stringMatching(/^x{190,}/) },
+            { worker_id: 'x3', reason: 'config_refused', message: 'the worker refuses config_gen 1' },
+            failures('x1', '50 % of 600 runs failed'),
+            failures('x0', '50 % of 2 runs failed'),
+            ...['x10', 'x11', 'x12', 'x13', 'x6', 'x7'].map((id) => failures(id, '0 % of 1001 runs failed')),
+          ],
+        },
+      ],
+    })
+    const [, { worst }] = (json as { revisions: [unknown, { worst: { message: string }[] }] }).revisions
+    expect(worst[0]?.message.length).toBeLessThanOrEqual(200)
   })
 })
 

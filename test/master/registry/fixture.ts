@@ -186,7 +186,11 @@ export class RegistryFixture {
         maxSockets,
       },
     }
-    this.registry = createRegistry(this.deps, { onDrain: (ref) => void this.drains.push(ref), mayBatch: () => true })
+    this.registry = createRegistry(this.deps, {
+      onDrain: (ref) => void this.drains.push(ref),
+      mayBatch: () => true,
+      worstWorkers: async () => new Map(),
+    })
     this.control = createControl({
       ...this.deps,
       registry: this.registry,

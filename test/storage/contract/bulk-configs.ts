@@ -143,6 +143,27 @@ export function bulkConfigs(name: string, create: Create): void {
       expect(await labels(backend)).toEqual(['r1/-', 'r1/*', 'r1/-'])
     })
 
+    it('is named by the reports of its workers while they have the generation that it wrote (D138)', async () => {
+      const { backend } = await fixture()
+      const reported = async (state?: { gen: number }) => {
+        const report = {
+          ...conn('w1', 'm1/1'),
+          ...(state && { state: { state: 'IDLE' as const, lastError: null, ...state } }),
+        }
+        const [result, unlabelled] = await backend.workers.beat([report, conn('w2', 'm1/1'), conn('w2', 'm9/9')])
+        expect(unlabelled).toEqual({ status: 'ok', gen: 0 })
+        return result
+      }
+      expect(await reported()).toEqual({ status: 'ok', gen: 0 })
+      await backend.configs.putMany(TYPE, BULK, [put('w1')])
+      expect(await reported({ gen: 0 })).toEqual({ status: 'ok', gen: 1, revision: 'r1' })
+      await backend.configs.put({ ...ref('w1'), expectGen: 1, config: CONFIG, changed: [], actor: 'admin' })
+      expect(await reported({ gen: 1 })).toEqual({ status: 'ok', gen: 2 })
+      const again = put('w1', { expectGen: 2, expectConfig: CONFIG, change: null })
+      await backend.configs.putMany(TYPE, withBulk({ revision: 'r2' }), [again])
+      expect(await reported()).toEqual({ status: 'ok', gen: 2, revision: 'r2' })
+    })
+
     it('forgets the label with the worker', async () => {
       const { backend } = await fixture()
       await backend.configs.putMany(TYPE, BULK, [put('w1')])

@@ -109,6 +109,25 @@ export function registry(name: string, create: Create): void {
       })
     })
 
+    it('says whether another process registers than the last one, by its instance (D138)', async () => {
+      const { backend } = await open()
+      const restarts = async (at: string, instance: string) => {
+        const [result] = await backend.workers.register([registration('w1', at, { instance })])
+        return result?.kind === 'registered' && result.isRestart
+      }
+      expect(await restarts('m1/1', 'a:%')).toBeUndefined()
+      expect(await restarts('m1/2', 'a:%')).toBeUndefined()
+      expect(await restarts('m1/3', 'b')).toBe(true)
+      expect(await restarts('m1/3', 'b')).toBeUndefined()
+      expect(await restarts('m1/4', '')).toBeUndefined()
+      expect(await restarts('m1/5', 'b')).toBe(true)
+      const both = await backend.workers.register([
+        registration('w2', 'm1/6', { instance: 'a' }),
+        registration('w2', 'm1/7', { instance: 'b' }),
+      ])
+      expect(both).toMatchObject([{ previous: null }, { isRestart: true }])
+    })
+
     it('keeps the labels of the newest register alone, as they were sent (D136)', async () => {
       const { backend } = await open()
       const labels = '{"zone":"eu-1","empty":""}'

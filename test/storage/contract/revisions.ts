@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { DEFAULTS, SECOND, TYPE, ref, registration, storeFixtures } from './fixture.ts'
 import type { Create } from './fixture.ts'
-import type { Backend, NewRevision } from '../../../src/storage/index.ts'
+import type { Backend, NewRevision, Tally } from '../../../src/storage/index.ts'
 
 const revision = (name: string, more: Partial<NewRevision> = {}): NewRevision => ({
   name,
@@ -95,7 +95,7 @@ export function revisions(name: string, create: Create): void {
       clock.advance(SECOND)
       await use(backend, 'w2', 'r1')
       await backend.configs.put({ ...ref('w2'), expectGen: 1, config: '{}', changed: [], actor: 'admin' })
-      const unused = { workers: 0, firstUsedAtMs: null, lastUsedAtMs: null }
+      const unused = { workers: 0, firstUsedAtMs: null, lastUsedAtMs: null, tally: {} }
       expect(await backend.revisions.list(TYPE)).toEqual([
         { name: 'r2', managedBy: null, actor: 'admin', createdAtMs: created + SECOND, ...unused },
         {
@@ -106,6 +106,7 @@ export function revisions(name: string, create: Create): void {
           workers: 2,
           firstUsedAtMs: created + SECOND,
           lastUsedAtMs: created + 2 * SECOND,
+          tally: {},
         },
       ])
       await use(backend, 'w1', 'r2')
@@ -113,6 +114,68 @@ export function revisions(name: string, create: Create): void {
         { name: 'r2', workers: 1 },
         { name: 'r1', workers: 1 },
       ])
+    })
+  })
+
+  describe(`${name} backend: revisions.addTallies`, () => {
+    const add = (backend: Backend, of: string, counters: Tally) =>
+      backend.revisions.addTallies(TYPE, [{ revision: of, counters }])
+    const tallies = async (backend: Backend) =>
+      Object.fromEntries((await backend.revisions.list(TYPE)).map((row) => [row.name, row.tally]))
+
+    it('adds to each revision, also from several callers, and leaves out unknown ones (D138)', async () => {
+      const { backend } = await open()
+      await backend.revisions.addTallies(TYPE, [{ revision: 'r1', counters: { runs_ok: 1 } }])
+      await putAll(backend, 'r', 3)
+      await backend.revisions.addTallies(TYPE, [])
+      await Promise.all([
+        add(backend, 'r1', { runs_ok: 2, 'run_ms_le.12': 1, worker_seconds: 0.1 }),
+        add(backend, 'r1', { runs_ok: 3, worker_seconds: 0.2, 'counter.http_5xx "é': 7 }),
+        backend.revisions.addTallies(TYPE, [
+          { revision: 'r0', counters: { runs_failed: 1 } },
+          { revision: 'unknown', counters: { runs_failed: 1 } },
+          { revision: 'r0', counters: { runs_failed: 4, error_entries: 1 } },
+        ]),
+        backend.revisions.addTallies('other', [{ revision: 'r1', counters: { runs_ok: 1 } }]),
+      ])
+      const r1 = { runs_ok: 5, 'run_ms_le.12': 1, worker_seconds: 0.1 + 0.2, 'counter.http_5xx "é': 7 }
+      expect(await tallies(backend)).toEqual({ r0: { runs_failed: 5, error_entries: 1 }, r1, r2: {} })
+    })
+
+    it('keeps at most 64 counters of plugins, and no value above 2^53 - 1 (D138)', async () => {
+      const { backend } = await open()
+      await putAll(backend, 'r', 1)
+      const counters = (from: number, to: number) =>
+        Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`counter.c${from + i}`, 1]))
+      await add(backend, 'r0', counters(0, 60))
+      await add(backend, 'r0', { ...counters(50, 90), runs_ok: 1 })
+      await add(backend, 'r0', { ...counters(63, 100), runs_ok: Number.MAX_SAFE_INTEGER })
+      expect(await tallies(backend)).toEqual({
+        r0: {
+          ...counters(0, 64),
+          ...Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`counter.c${50 + i}`, 2])),
+          'counter.c63': 2,
+          runs_ok: Number.MAX_SAFE_INTEGER,
+        },
+      })
+    })
+
+    it('is deleted together with the revision, so another one of the same name begins at 0 (D138)', async () => {
+      const { backend } = await open()
+      await putAll(backend, 'a', 1)
+      await add(backend, 'a0', { runs_ok: 1 })
+      await putAll(backend, 'b', 32)
+      await add(backend, 'a0', { runs_ok: 1 })
+      await putAll(backend, 'a', 1)
+      expect(await tallies(backend)).toMatchObject({ a0: {} })
+      await add(backend, 'a0', { runs_ok: 1 })
+      expect(await tallies(backend)).toMatchObject({ a0: { runs_ok: 1 } })
+    })
+
+    it('rejects names and values that no tally has', async () => {
+      const { backend } = await open()
+      const wrong: Tally[] = [{ other: 1 }, { 'counter.muster.x': 1 }, { runs_ok: -1 }, { runs_ok: Infinity }]
+      for (const counters of wrong) await expect(add(backend, 'r1', counters)).rejects.toThrow(TypeError)
     })
   })
 }

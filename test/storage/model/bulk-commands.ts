@@ -76,4 +76,32 @@ const putMany = command(
   },
 )
 
-export const bulkCommands: AnyCommand[] = [putRevision, putRevision, putMany, putMany, putMany, putMore]
+const counter = fc.constantFrom('runs_ok', 'run_ms_le.3', 'counter.__proto__', 'counter."\\é')
+const addTallies = command(
+  'add tallies',
+  fc.record({
+    type,
+    increments: fc.array(
+      fc.record({
+        revision: fc.constantFrom(...REVISIONS),
+        counters: fc.dictionary(counter, fc.constantFrom(0, 1, 0.1, 1e-7, 9007199254740991)),
+      }),
+      { maxLength: 3 },
+    ),
+  }),
+  async ({ type: of, increments }, fixture, { backend }) => {
+    await backend.revisions.addTallies(of, increments)
+    fixture.store.fleet.revisions.addTallies(of, increments)
+  },
+)
+
+export const bulkCommands: AnyCommand[] = [
+  putRevision,
+  putRevision,
+  putMany,
+  putMany,
+  putMany,
+  putMore,
+  addTallies,
+  addTallies,
+]

@@ -1,13 +1,15 @@
 /** A minimal model of revisions. The labels of the workers say which of them are in use. */
-import type { NewRevision, RevisionPutResult, RevisionRow } from '../../../src/storage/index.ts'
+import type { NewRevision, RevisionPutResult, RevisionRow, TallyIncrement } from '../../../src/storage/index.ts'
 
 const KEPT = 32
+const PLUGIN_COUNTERS = 64
 
 interface Revision extends NewRevision {
   readonly type: string
   readonly createdAtMs: number
   firstUsedAtMs: number | null
   lastUsedAtMs: number | null
+  tally: Record<string, number>
 }
 
 export class RevisionsModel {
@@ -37,7 +39,14 @@ export class RevisionsModel {
 
   put(type: string, revision: NewRevision): RevisionPutResult {
     if (this.find(type, revision.name) !== undefined) return 'exists'
-    const created = { type, createdAtMs: this.#time.now, firstUsedAtMs: null, lastUsedAtMs: null, ...revision }
+    const created = {
+      type,
+      createdAtMs: this.#time.now,
+      firstUsedAtMs: null,
+      lastUsedAtMs: null,
+      tally: {},
+      ...revision,
+    }
     this.#all.push(created)
     const newest = new Set(this.#of(type).slice(-KEPT))
     this.#all = this.#all.filter(
@@ -61,6 +70,18 @@ export class RevisionsModel {
     return this.#of(type)
       .toReversed()
       .map(({ type: _type, config: _config, ...row }) => ({ ...row, workers: this.#workersOf(type, row.name) }))
+  }
+
+  addTallies(type: string, increments: readonly TallyIncrement[]): void {
+    for (const { revision, counters } of increments) {
+      const tally = this.find(type, revision)?.tally
+      if (tally === undefined) continue
+      for (const [name, by] of Object.entries(counters)) {
+        const others = Object.keys(tally).filter((each) => each.startsWith('counter.') && each !== name).length
+        if (name.startsWith('counter.') && tally[name] === undefined && others >= PLUGIN_COUNTERS) continue
+        tally[name] = Math.min((tally[name] ?? 0) + by, Number.MAX_SAFE_INTEGER)
+      }
+    }
   }
 
   #of(type: string): Revision[] {

@@ -114,6 +114,7 @@ export class FleetModel {
               lastError: worker.lastError,
               appliedGen: worker.appliedGen,
             } as const)
+      const isRestart = known !== undefined && instance !== '' && instance !== known.instance
       const draining = worker.drain === 'next' || worker.drain === processOf({ instance, conn })
       if (worker.drain !== null && !draining) worker.state = 'IDLE'
       Object.assign(worker, {
@@ -126,7 +127,14 @@ export class FleetModel {
         drain: draining ? processOf({ instance, conn }) : null,
       })
       this.#workers.set(keyOf({ type, id }), worker)
-      return { kind: 'registered', previous: before, drain: draining, replaced, gen: worker.config.gen }
+      return {
+        kind: 'registered',
+        previous: before,
+        drain: draining,
+        replaced,
+        gen: worker.config.gen,
+        ...(isRestart && { isRestart }),
+      }
     })
   }
   beat(items: readonly WorkerReport[]): ReportResult[] {
@@ -141,7 +149,8 @@ export class FleetModel {
         Object.assign(worker, { state: state.state, appliedGen: state.gen, lastError: state.lastError })
       }
       worker.frames.push(...stats)
-      return { status: worker.drain === null ? 'ok' : 'drain', gen }
+      const by = worker.bulk?.gen === gen ? { revision: worker.bulk.revision } : {}
+      return { status: worker.drain === null ? 'ok' : 'drain', gen, ...by }
     })
   }
   disconnect(items: readonly Conn[]): void {

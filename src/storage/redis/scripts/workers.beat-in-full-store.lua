@@ -8,5 +8,5 @@
 -- ARGV[2]      maximum number of frames in a ring
 -- ARGV[3..]    id, connection, state ('' without a report), report, number of frames, the newest frame in whole ('' if
 --              it is the ring's), and the ring's frames, of each worker
--- Returns for each { 'ok', 'drain', 'replaced' or 'unknown', generation as text }.
+-- Returns for each { 'ok', 'drain', 'replaced' or 'unknown', generation as text, the revision that wrote it or nil }.
 --- @include "beat"

@@ -9,7 +9,8 @@
 -- ARGV[3..]    of each: id, connection, instance, hardware, labels or '', default config, version of the enrolment
 --              rules or '', label of the enrolment or '', and its manager or ''
 -- Returns for each 'full' or 'rules_changed', or { what the record reported before or false if it was created, 1 if the
--- worker drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53 }.
+-- worker drains, replaced connection or false, generation as text: ioredis rounds integers near 2^53, 1 if another
+-- instance than before registers }.
 --- @include "now"
 --- @include "int"
 --- @include "registry"
@@ -50,8 +51,10 @@ local function renew(worker, item, binding)
   if worker.dr and not concerned then state = 'IDLE' end
   worker.dr = concerned and binding
   worker.st = state .. ':' .. time .. ':' .. rest
-  worker.registered = worker.registered or string.match(worker.desc, '^%d+')
-  return { before, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen }
+  local registered, instance = string.match(worker.desc, '^(%d+):([^:]*):')
+  worker.registered = worker.registered or registered
+  local restart = item.instance ~= '' and item.instance ~= instance and 1 or 0
+  return { before, concerned and 1 or 0, worker.conn and worker.conn ~= item.conn and worker.conn, worker.gen, restart }
 end
 
 local results = {}

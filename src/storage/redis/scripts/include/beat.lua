@@ -20,6 +20,12 @@ while at <= #ARGV do
 end
 local gens, conns = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, sts = redis.call('HMGET', dr, unpack(ids)), redis.call('HMGET', st, unpack(ids))
+local labels = redis.call('HMGET', rv, unpack(ids))
+-- The revision that wrote this generation.
+local function written_by(label, gen)
+  local written, revision = string.match(label or '', '^(%d+):([^/]*)/')
+  return written == gen and revision or nil
+end
 
 local results, seen, states, newest, rings, said = {}, {}, {}, {}, {}, {}
 local time = int(now)
@@ -30,7 +36,7 @@ for i, item in ipairs(items) do
   elseif conns[i] ~= item.conn then
     results[i] = { 'replaced', gens[i] }
   else
-    results[i] = { drs[i] and 'drain' or 'ok', gens[i] }
+    results[i] = { drs[i] and 'drain' or 'ok', gens[i], written_by(labels[i], gens[i]) }
     seen[#seen + 1] = id
     seen[#seen + 1] = time
     if item.state ~= '' then
