@@ -16,6 +16,7 @@ import { withSourceNumbers } from '../protocol/index.ts'
 import { apiPath, masterAddress } from './address.ts'
 import { ApiCaller, type CallerOptions, type RequestOptions } from './api-caller.ts'
 import type { MasterResponse } from './response.ts'
+import { Enrolments } from './enrolments.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
 import { Output } from './output.ts'
 import { Revisions } from './revisions.ts'
@@ -38,6 +39,7 @@ export class MasterClient {
   readonly tasks: Tasks
   readonly output: Output
   readonly revisions: Revisions
+  readonly enrolments: Enrolments
   readonly #caller: ApiCaller
   readonly #options: ClientOptions
 
@@ -50,6 +52,7 @@ export class MasterClient {
     this.tasks = new Tasks(this.#caller)
     this.output = new Output(this.#caller, options)
     this.revisions = new Revisions(this.#caller)
+    this.enrolments = new Enrolments(this.#caller)
   }
 
   /** Returns the installed automations; never empty. */

@@ -97,6 +97,11 @@ export class FleetWorkerSets {
     await this.#term?.end()
   }
 
+  /** Stops the timer of the queue. */
+  close(): void {
+    this.#queue.close()
+  }
+
   /** @returns the stuck components; empty if all are alive. */
   stuck(): readonly string[] {
     return this.#health.stuck()
@@ -119,8 +124,9 @@ export class FleetWorkerSets {
   }
 
   onTableChange(change: TableChange): void {
-    if (change.kind === 'state_reset') this.requeueAll()
-    else this.#lookSoon(change.type)
+    if (change.kind !== 'state_reset') return this.#lookSoon(change.type)
+    this.#term?.onStateReset()
+    this.requeueAll()
   }
 
   onFleetWorker({ before, after }: Change<FleetWorkerObject>): void {

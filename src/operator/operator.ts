@@ -217,6 +217,8 @@ class Operator implements RunningOperator {
     await Promise.all([this.#term?.end(), this.#sets.end()])
     this.#abort.abort(new Error('the operator stops'))
     await Promise.all(this.#running)
+    this.#queue.close()
+    this.#sets.close()
     await Promise.all([this.#transport.close(), this.#listener?.close()])
     this.#options.log.info('the operator has stopped')
   }
@@ -344,6 +346,7 @@ class Operator implements RunningOperator {
       events: this.#events,
       fleet: this.#fleet,
       leadership: this.#leadership,
+      isLiveClaim: (claim: string) => this.#isLiveClaim(claim),
       watches: (each: string) => watchNamespaces.length === 0 || watchNamespaces.includes(each),
       reserved: new Set(reservedSecrets.map((name) => `secrets/${namespace}/${name}` as const)),
     }
@@ -352,7 +355,6 @@ class Operator implements RunningOperator {
       cache: this.#cache,
       watchOf: (each) => this.#watches.find((watch) => watch.namespace === undefined || watch.namespace === each),
       deletedClaims: this.#deletedClaims,
-      isLiveClaim: (claim) => this.#isLiveClaim(claim),
       queue: this.#queue,
       handlers: this.#handlers,
       metrics: this.#metrics,

@@ -10,6 +10,7 @@ import type { Fleet } from './fleet/index.ts'
 import { Sources, type FleetWorkerObject, type SourceName, type WorkerScope } from './fleetworker/index.ts'
 import {
   FLEET_WORKER_SETS,
+  keepRulesClean,
   reconcileSet,
   SetMemory,
   type FleetWorkerSetObject,
@@ -49,6 +50,8 @@ export interface SetTermDeps {
   readonly events: EventRecorder
   readonly fleet: Fleet
   readonly leadership: Leadership
+  /** Whether a claim is that of an existing FleetWorker or set. */
+  readonly isLiveClaim: (claim: string) => boolean
   readonly wasDeletedHere: (claim: string) => boolean
   readonly watches: (namespace: string) => boolean
   readonly scope: WorkerScope
@@ -63,6 +66,7 @@ export class SetTerm {
   readonly #status: ApplyStatusWriter<FleetWorkerSetObject, FleetWorkerSetStatus>
   readonly #sources: Sources
   readonly #controller: Controller
+  readonly #memory = new SetMemory()
   readonly #last = new AbortController()
   readonly #cut = new AbortController()
   #works: Promise<unknown> | undefined
@@ -81,7 +85,11 @@ export class SetTerm {
       resources: () => cache.all(),
       onChange: onSource,
     })
-    const reconcileDeps = createReconcileDeps(deps, { status: this.#status, sources: this.#sources })
+    const reconcileDeps = createReconcileDeps(deps, {
+      status: this.#status,
+      sources: this.#sources,
+      memory: this.#memory,
+    })
     this.#controller = new Controller({
       queue,
       clock: time,
@@ -101,6 +109,11 @@ export class SetTerm {
     return this.#status.isSending(set)
   }
 
+  /** Forgets what the master was sent, because it has lost state. */
+  onStateReset(): void {
+    this.#memory.clear()
+  }
+
   /** Drops pending statuses that report the outage, because the master has recovered. */
   onMasterRecovered(): void {
     this.#status.dropWaiting()
@@ -115,7 +128,12 @@ export class SetTerm {
       await sleep(time, LOOK_MS, ending)
     }
     requeueAll()
-    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending)])
+    const { fleet, isLiveClaim, log, watches } = this.#deps
+    const clean = keepRulesClean(
+      { timers: time, log, rules: fleet.rules, offered: (either) => fleet.offered(either), isLiveClaim, watches },
+      ending,
+    )
+    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), clean])
     await this.#works
   }
 
@@ -159,7 +177,7 @@ function createStatusWriter({
 
 function createReconcileDeps(
   { cache, events, fleet, leadership, log, scope, time, transport, wasDeletedHere, watches, workers }: SetTermDeps,
-  own: Pick<SetDeps, 'status' | 'sources'>,
+  own: Pick<SetDeps, 'status' | 'sources' | 'memory'>,
 ): SetDeps {
   return {
     ...own,
@@ -167,11 +185,11 @@ function createReconcileDeps(
     workers,
     table: fleet,
     revisions: fleet.revisions,
+    rules: fleet.rules,
     master: fleet.master,
     transport,
     events,
     leadership,
-    memory: new SetMemory(),
     wasDeletedHere,
     watches,
     scope,

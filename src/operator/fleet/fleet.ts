@@ -26,6 +26,7 @@ import type {
   Remembered,
   Seen,
   RevisionWriter,
+  RuleWriter,
   TableChange,
   TypeReach,
   WorkerRecord,
@@ -33,6 +34,7 @@ import type {
   WorkerRows,
 } from './ports.ts'
 import { Sequence, type Source } from './records.ts'
+import { EnrolmentWriter } from './rule-writer.ts'
 import { EpochTracker } from './epoch-tracker.ts'
 import { Tokens } from './tokens.ts'
 import { TypeReader } from './type-reader.ts'
@@ -61,6 +63,7 @@ export class Fleet implements FleetTable, WorkerRows {
   readonly master: MasterWriter
   readonly edits: MasterWriter
   readonly revisions: RevisionWriter
+  readonly rules: RuleWriter
   readonly #deps: FleetDeps
   readonly #tokens: Tokens
   readonly #client: MasterClient
@@ -98,6 +101,7 @@ export class Fleet implements FleetTable, WorkerRows {
     this.master = new Writer(writing, 'reconcile')
     this.edits = new Writer(writing, 'edit')
     this.revisions = new BulkWriter(writing)
+    this.rules = new EnrolmentWriter(writing)
   }
 
   get(type: string, workerId: string): Seen {

@@ -10,6 +10,8 @@
 import type {
   BulkResult,
   ConfigBody,
+  EnrolmentBody,
+  EnrolmentShown,
   FieldError,
   HistoryBody,
   JsonObject,
@@ -195,6 +197,13 @@ export interface RevisionWriter {
   put(type: string, revision: string, body: RevisionBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   /** Brings workers to a revision. `not_registered`: the revision is not stored. */
   apply(type: string, change: BulkChange, signal: AbortSignal): Promise<CallResult<readonly BulkResult[]>>
+}
+
+/** Calls about enrolment rules. `not_registered`: the revision is not stored, or the master has no rules. */
+export interface RuleWriter {
+  put(type: string, name: string, rule: EnrolmentBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+  remove(type: string, name: string, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+  list(type: string, signal: AbortSignal): Promise<CallResult<readonly EnrolmentShown[]>>
 }
 
 /** A bulk change. Every item names the label that its worker gets. */

@@ -20,6 +20,7 @@ export {
   rivalKeys,
   scopeOf,
   type Permits,
+  type PermittedWorkers,
   type Tenants,
   type WorkerScope,
 } from './ownership.ts'

@@ -86,10 +86,14 @@ interface Tenant {
 export type Tenants = Readonly<Record<string, Tenant>>
 /** Whether the namespace of a FleetWorker may manage its worker. */
 export type Permits = (resource: FleetWorker) => boolean
-/**
- * Which workers of a type the objects of a namespace may manage. @returns `undefined` if none.
- */
-export type WorkerScope = (namespace: string, type: string) => ((workerId: string) => boolean) | undefined
+/** Which workers of a type the objects of a namespace may manage. */
+export interface PermittedWorkers {
+  permits(workerId: string): boolean
+  /** Whether every worker whose id matches the pattern is permitted; `*` and `?` are wildcards. */
+  permitsAll(idPattern: string): boolean
+}
+/** @returns `undefined` if the objects of the namespace may manage no worker of the type. */
+export type WorkerScope = (namespace: string, type: string) => PermittedWorkers | undefined
 
 const NAMESPACE = /^(\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$/
 const TYPE = new RegExp(TYPE_PATTERN)
@@ -120,16 +124,27 @@ export function parseTenants(text: string): Tenants {
 /** Without a map every namespace that is watched may manage every worker. */
 export function permitsOf(tenants: Tenants | undefined): Permits {
   const scope = scopeOf(tenants)
-  return (resource) => scope(resource.metadata.namespace, resource.spec.type)?.(workerIdOf(resource)) === true
+  return (resource) => scope(resource.metadata.namespace, resource.spec.type)?.permits(workerIdOf(resource)) === true
 }
 
 export function scopeOf(tenants: Tenants | undefined): WorkerScope {
-  if (tenants === undefined) return () => () => true
+  if (tenants === undefined) return () => EVERY_WORKER
   return (namespace, type) => {
     const tenant = Object.hasOwn(tenants, namespace) ? tenants[namespace] : tenants['*']
     if (tenant === undefined || !tenant.types.some((each) => each === '*' || each === type)) return undefined
-    return (workerId) => tenant.workers.some((each) => covers(each, workerId))
+    return {
+      permits: (workerId) => tenant.workers.some((each) => covers(each, workerId)),
+      permitsAll: (idPattern) => tenant.workers.some((each) => coversAll(each, idPattern)),
+    }
   }
+}
+
+const EVERY_WORKER: PermittedWorkers = { permits: () => true, permitsAll: () => true }
+
+/** Every id that matches begins with the part before the first wildcard. */
+function coversAll(pattern: string, idPattern: string): boolean {
+  const literal = idPattern.split(/[*?]/, 1)[0] ?? ''
+  return pattern.endsWith('*') ? literal.startsWith(pattern.slice(0, -1)) : idPattern === pattern && literal === pattern
 }
 
 const covers = (pattern: string, id: string): boolean =>

@@ -24,7 +24,7 @@ export async function writeMembers(
 ): Promise<SetResult | undefined> {
   const { deps, set, signal, state } = context
   const members = writes.slice(0, MAX_ITEMS)
-  const stopped = await storeRevision(context, config, members)
+  const stopped = await storeRevision(context, config, epochOf(members))
   if (stopped !== undefined) return stopped
   const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, members, false), signal)
   if (response.kind === 'not_registered') {
@@ -58,7 +58,7 @@ export async function compareMembers(
   for (;;) {
     const next = members.filter((member) => !isKnown(member)).slice(0, MAX_ITEMS)
     if (next.length === 0) break
-    const stopped = await storeRevision(context, config, next)
+    const stopped = await storeRevision(context, config, epochOf(next))
     if (stopped !== undefined) return { kind: 'stopped', result: stopped }
     const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, next, true), signal)
     if (response.kind !== 'ok') return { kind: 'stopped', result: refusedSet(response, context) }
@@ -86,14 +86,14 @@ export function refusalFor({ refusals }: SetState, member: Member): string | und
 }
 
 /** Stores the revision if this term has not done so yet. @returns why that is not possible. */
-async function storeRevision(
+export async function storeRevision(
   context: SetContext,
   config: SetConfig,
-  members: readonly Member[],
+  epoch: string,
 ): Promise<SetResult | undefined> {
   const { claim, deps, set, signal, state } = context
   const { catalog, revision } = config
-  const stored = `${members[0]?.row.epoch ?? ''} ${revision}`
+  const stored = `${epoch} ${revision}`
   if (state.stored === stored) return undefined
   const refused = `${catalog.hash} ${revision}`
   if (state.refused?.input === refused && state.refused.untilMs > deps.clock.monotonicMs())
@@ -132,6 +132,8 @@ const changeOf = (
     ...target,
   })),
 })
+
+const epochOf = ([first]: readonly Member[]): string => first?.row.epoch ?? ''
 
 /** Remembers the result for one worker. `unclear`: the same call may succeed later. */
 function learn({ deps, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {

@@ -4,7 +4,7 @@
  * when to look again.
  */
 import type { Clock, Log } from '../../runtime/index.ts'
-import type { CallRefusal, MasterWriter, RevisionWriter, WorkerRows } from '../fleet/index.ts'
+import type { CallRefusal, MasterWriter, RevisionWriter, RuleWriter, WorkerRows } from '../fleet/index.ts'
 import type { FleetWorkerObject, Sources, WorkerScope } from '../fleetworker/index.ts'
 import type {
   EventRecorder,
@@ -27,6 +27,7 @@ export interface SetDeps {
   readonly workers: ObjectCache<FleetWorkerObject>
   readonly table: WorkerRows
   readonly revisions: RevisionWriter
+  readonly rules: RuleWriter
   readonly master: MasterWriter
   readonly sources: Pick<Sources, 'read'>
   readonly transport: KubeTransport

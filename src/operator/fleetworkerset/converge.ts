@@ -8,13 +8,14 @@
  *   Observe  none; a dry run shows which fields differ
  */
 import { classifyClaim, type WorkerRow } from '../fleet/index.ts'
-import { isHandsOff, policyOf, targetOf } from '../fleetworker/index.ts'
+import { isHandsOff, policyOf, targetOf, type PermittedWorkers } from '../fleetworker/index.ts'
 import type { SetConfig } from './config.ts'
 import type { RolloutFacts } from './conditions.ts'
 import { setResult, type SetContext, type SetResult } from './context.ts'
 import { membersOf, type Member, type Members } from './members.ts'
 import { owedForMs, prune, throttleOf } from './memory.ts'
 import { compareMembers, refusalFor, writeMembers } from './bulk.ts'
+import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
 import { planOf, type Plan } from './plan.ts'
 import { variantsOf } from './revision.ts'
@@ -35,13 +36,13 @@ interface Survey {
 export async function converge(
   context: SetContext,
   config: SetConfig,
-  isPermitted: (workerId: string) => boolean,
+  permitted: PermittedWorkers,
 ): Promise<SetResult> {
   for (;;) {
-    const found = findMembers(context, config, isPermitted)
+    const found = findMembers(context, config, permitted)
     const plan = planFor(context, found)
     const survey = { found, plan }
-    if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey)
+    if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey, permitted)
     const stopped = await writeMembers(context, config, plan.writes)
     if (stopped !== undefined) return { ...factsOf(context, config, survey), ...stopped }
   }
@@ -50,7 +51,7 @@ export async function converge(
 function findMembers(
   { claim, deps, set, state }: SetContext,
   { revision }: SetConfig,
-  isPermitted: (workerId: string) => boolean,
+  permitted: PermittedWorkers,
 ): Members {
   const { type, selector } = set.spec
   const isLive = (other: string): boolean =>
@@ -67,13 +68,13 @@ function findMembers(
     revision,
     variantFor: variantsOf(set),
     claim,
-    isPermitted,
+    isPermitted: (id) => permitted.permits(id),
     isPinned: (id) =>
       deps.workers
         .byIndex('target', targetOf(type, id))
         .some(
           ({ metadata }) =>
-            metadata.deletionTimestamp === undefined && deps.scope(metadata.namespace, type)?.(id) === true,
+            metadata.deletionTimestamp === undefined && deps.scope(metadata.namespace, type)?.permits(id) === true,
         ),
     olderOwner: olderOwnerOf(set, deps.cache, deps.scope),
     isForeign,
@@ -100,14 +101,21 @@ function planFor({ deps, set, state }: SetContext, { members }: Members): Plan {
 }
 
 /** Nothing is left to write: removes what is superfluous, compares what is not written, and reports. */
-async function finish(context: SetContext, config: SetConfig, survey: Survey): Promise<SetResult> {
+async function finish(
+  context: SetContext,
+  config: SetConfig,
+  survey: Survey,
+  permitted: PermittedWorkers,
+): Promise<SetResult> {
   const { set, deps } = context
   const facts = factsOf(context, config, survey)
   const outcome = { kind: 'ok', againAfterMs: nextLookMs(context, survey) } as const
+  if (isHandsOff(set.spec)) await removeRule(context)
   if (set.spec.suspend === true) return setResult('Suspended', '', outcome, facts)
   if (survey.found.matched > 0 && survey.found.members.length === 0 && survey.found.conflicted.length > 0)
     return setResult('OwnershipConflict', conflictMessage(survey.found), outcome, facts)
-  if (deps.leadership.mayWrite()) await cleanUp(context, survey)
+  const stopped = deps.leadership.mayWrite() ? await settle(context, config, survey, permitted) : undefined
+  if (stopped !== undefined) return { ...facts, ...stopped }
   const drift = await compareMembers(context, config, differing(context, survey))
   if (drift.kind === 'stopped') return { ...facts, ...drift.result }
   const more = drift.workers.length === 0 ? facts : { ...facts, drift }
@@ -127,6 +135,22 @@ function differing({ set, state, deps }: SetContext, { found: { members } }: Sur
   return policy === 'Warn'
     ? changed
     : changed.filter(({ id }) => throttleOf(state, id).throttledAt(nowMs) !== undefined)
+}
+
+/** Enrols new workers, unless a rollout runs. @returns why that is not possible. */
+async function settle(
+  context: SetContext,
+  config: SetConfig,
+  survey: Survey,
+  permitted: PermittedWorkers,
+): Promise<SetResult | undefined> {
+  const { spec } = context.set
+  await cleanUp(context, survey)
+  if (isHandsOff(spec) || survey.plan.counts.pending > survey.plan.counts.failed) return undefined
+  const isWholly = (spec.selector.idPatterns ?? ['*']).every((pattern) => permitted.permitsAll(pattern))
+  if (isWholly) return putRule(context, config)
+  await removeRule(context)
+  return undefined
 }
 
 /** Releases workers that the set no longer selects, and deregisters those that have been absent for too long. */

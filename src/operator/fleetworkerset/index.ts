@@ -3,7 +3,8 @@
  *
  *   set + sources ──▶ revision ──labels of the workers──▶ members ──▶ plan ──▶ bulk calls, conditions ──▶ status
  *
- * reconcile.ts, config.ts, converge.ts, bulk.ts, release.ts and status.ts have side effects. The other modules are
+ * reconcile.ts, config.ts, converge.ts, bulk.ts, enrolment.ts, orphaned-rules.ts, release.ts and status.ts have side
+ * effects. The other modules are
  * pure, except for memory.ts, which has state.
  */
 export * from './bounds.ts'
@@ -11,6 +12,7 @@ export * from './conditions.ts'
 export type { SetDeps } from './context.ts'
 export { membersOf, type Member, type MemberFacts, type Members } from './members.ts'
 export { SetMemory } from './memory.ts'
+export { keepRulesClean } from './orphaned-rules.ts'
 export { otherSetKeys } from './ownership.ts'
 export { planOf, type Plan, type PlanFacts } from './plan.ts'
 export { reconcileSet } from './reconcile.ts'

@@ -19,7 +19,7 @@ import { labelOf, type Variant } from './revision.ts'
  * behind    the worker has another config
  * changed   the worker has the config, and another client has changed it since
  */
-export type Standing = 'same' | 'unclaimed' | 'behind' | 'changed'
+type Standing = 'same' | 'unclaimed' | 'behind' | 'changed'
 
 export interface Member {
   readonly id: string

@@ -6,21 +6,24 @@
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { RevertThrottle } from '../fleetworker/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
-import type { FleetWorkerSetObject } from './resource.ts'
+import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
 
 /** A refusal that the same input would meet again. */
-export interface RefusedInput {
+interface RefusedInput {
   readonly input: string
   readonly message: string
 }
 
 export interface SetState {
   readonly uid: string
+  readonly type: string
+  readonly claim: string
+  readonly ruleName: string
   /** The revision that the master was sent in this term, with the epoch of the store. */
   stored: string | undefined
   /** The revision that the master refused, with the hash of the schema. */
   refused: (RefusedInput & { readonly untilMs: number }) | undefined
-  /** The enrolment rule that the master was sent in this term, as text. */
+  /** The enrolment rule that the master has, as text; empty if none. `undefined`: not known. */
   rule: string | undefined
   /** Configs that the master refused for a single worker, by its id. */
   readonly refusals: Map<string, RefusedInput>
@@ -40,12 +43,16 @@ export interface SetState {
 export class SetMemory {
   readonly #entries = new Map<ObjectKey, SetState>()
 
-  of({ metadata }: FleetWorkerSetObject): SetState {
+  of(set: FleetWorkerSetObject): SetState {
+    const { metadata, spec } = set
     const key = keyOf(metadata)
     const known = this.#entries.get(key)
     if (known?.uid === metadata.uid) return known
     const state: SetState = {
       uid: metadata.uid,
+      type: spec.type,
+      claim: claimForSet(set),
+      ruleName: ruleNameOf(set),
       stored: undefined,
       refused: undefined,
       rule: undefined,
@@ -59,6 +66,11 @@ export class SetMemory {
     }
     this.#entries.set(key, state)
     return state
+  }
+
+  /** Forgets everything, because the master has lost state. */
+  clear(): void {
+    this.#entries.clear()
   }
 
   /** Drops the entry of a deleted set and returns it. */

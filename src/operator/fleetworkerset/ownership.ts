@@ -26,12 +26,12 @@ export function olderOwnerOf(
     .filter((each) => each.metadata.uid !== set.metadata.uid && byAge(each, set) < 0)
     .toSorted(byAge)
     .flatMap((each) => {
-      const isPermitted = isApplicable(each) ? scope(each.metadata.namespace, each.spec.type) : undefined
-      return isPermitted === undefined ? [] : [{ set: each, isPermitted }]
+      const permitted = isApplicable(each) ? scope(each.metadata.namespace, each.spec.type) : undefined
+      return permitted === undefined ? [] : [{ set: each, permitted }]
     })
   return ({ record: { worker_id: id, labels } }) => {
     const owner = older.find(
-      ({ set: { spec }, isPermitted }) => isPermitted(id) && selectsWorker(spec.selector, { id, labels }),
+      ({ set: { spec }, permitted }) => permitted.permits(id) && selectsWorker(spec.selector, { id, labels }),
     )
     return owner === undefined ? undefined : nameFor(owner.set, set)
   }

@@ -14,6 +14,8 @@
 import { KubeError, type ObjectKey, type ReconcileOutcome, keyOf, refOf } from '../kube/index.ts'
 import { addFinalizer, hasFinalizer, patchFinalizers, removeFinalizer, wantsFinalizer } from '../fleetworker/index.ts'
 import { setFaults } from './bounds.ts'
+import type { SetSyncedReason } from './conditions.ts'
+import { removeRule } from './enrolment.ts'
 import { quietResult, setResult, type SetContext, type SetDeps, type SetResult } from './context.ts'
 import { readConfig } from './config.ts'
 import { converge } from './converge.ts'
@@ -21,13 +23,16 @@ import { releaseSet } from './release.ts'
 import { claimForSet, FLEET_WORKER_SETS, type FleetWorkerSetObject } from './resource.ts'
 import { reportSet } from './status.ts'
 
+/** The set cannot be applied, so it enrols no worker. */
+const NEEDS_USER: ReadonlySet<SetSyncedReason> = new Set<SetSyncedReason>(['NotPermitted', 'ConfigInvalid'])
 const FORBIDDEN_MS = 5 * 60_000
 
 export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortSignal): Promise<ReconcileOutcome> {
   try {
     const set = deps.cache.get(key)
     if (set === undefined) {
-      deps.memory.forget(key)
+      const state = deps.memory.forget(key)
+      if (state !== undefined) await removeRule({ deps, signal, state })
       return { kind: 'ok' }
     }
     const context: SetContext = {
@@ -39,7 +44,9 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
       lastStatus: deps.status.last(refOf(set)) ?? set.status ?? {},
     }
     if (set.metadata.deletionTimestamp !== undefined) return await releaseSet(context)
-    return reportSet(context, await resultOf(context))
+    const result = await resultOf(context)
+    if (NEEDS_USER.has(result.synced.reason)) await removeRule(context)
+    return reportSet(context, result)
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
     if (error.status !== 403)
@@ -53,8 +60,8 @@ async function resultOf(context: SetContext): Promise<SetResult> {
   const { set, deps } = context
   const { namespace } = set.metadata
   const { type } = set.spec
-  const isPermitted = deps.scope(namespace, type)
-  if (isPermitted === undefined)
+  const permitted = deps.scope(namespace, type)
+  if (permitted === undefined)
     return setResult(
       'NotPermitted',
       `FleetWorkerSets of the namespace ${namespace} may not manage workers of the type ${type}; ` +
@@ -73,7 +80,7 @@ async function resultOf(context: SetContext): Promise<SetResult> {
   const catalog = deps.table.catalog(type)
   if (reach === 'pending' || catalog === undefined) return quietResult({ kind: 'ok' })
   const config = await readConfig({ ...context, set: current }, catalog)
-  return config.kind === 'fault' ? config.result : converge({ ...context, set: current }, config, isPermitted)
+  return config.kind === 'fault' ? config.result : converge({ ...context, set: current }, config, permitted)
 }
 
 /** Runs before the first write to the master. @returns `undefined` if another replica leads. */

@@ -10,6 +10,7 @@
 import { KubeError, type ReconcileOutcome, objectPath, refOf } from '../kube/index.ts'
 import { ABANDON_ANNOTATION, hasFinalizer, patchFinalizers, removeFinalizer } from '../fleetworker/index.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
+import { removeRule } from './enrolment.ts'
 import { resetRevisionOf } from './revision.ts'
 import { FLEET_WORKER_SETS, setEventTarget, type FleetWorkerSetObject } from './resource.ts'
 import { reportSet } from './status.ts'
@@ -25,6 +26,7 @@ export async function releaseSet(context: SetContext): Promise<ReconcileOutcome>
   const now = await readAgain(context)
   if (now === undefined) return { kind: 'ok' } // Deleted already; the watch will report it.
   const current = { ...context, set: now.set }
+  await removeRule(current)
   if (now.set.metadata.annotations?.[ABANDON_ANNOTATION] === 'true')
     return abandon(current, `the annotation ${ABANDON_ANNOTATION} is "true"`)
   const left = hasNothingToRestore(current) ? undefined : await restore(current)

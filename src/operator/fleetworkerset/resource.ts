@@ -18,6 +18,13 @@ export const FLEET_WORKER_SETS: Resource = { group: GROUP, version: VERSION, plu
 export const claimForSet = ({ metadata: { namespace, name, uid } }: FleetWorkerSet): string =>
   claimOf({ namespace, name: `${PLURAL}/${name}`, uid })
 
+/**
+ * The name of its enrolment rule, of at most 63 characters: `set-20261128t192600z-` and the uid. Rules are tried by
+ * name, so of two sets the older one configures a new worker, as the older one owns it.
+ */
+export const ruleNameOf = ({ metadata: { creationTimestamp, uid } }: FleetWorkerSet): string =>
+  `set-${creationTimestamp.toLowerCase().replaceAll(/[^0-9tz]/g, '')}-${uid}`
+
 export const setEventTarget = (set: FleetWorkerSetObject): EventTarget => ({
   ...refOf(set),
   apiVersion: `${GROUP}/${VERSION}`,

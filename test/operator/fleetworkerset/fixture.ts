@@ -116,7 +116,7 @@ export class SetFixture {
 
   statusOf(name: string): FleetWorkerSetStatus {
     const { status } = this.fake.store.get({ kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name })
-    return (status ?? {}) as FleetWorkerSetStatus
+    return status ?? {}
   }
 
   condition(name: string, type: string): ShownCondition | undefined {

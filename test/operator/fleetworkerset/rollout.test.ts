@@ -216,3 +216,73 @@ describe('a set', () => {
     await eventually('the FleetWorker applies', async () => (await sets.worker('crawler-0')).config['enabled'] === true)
   })
 })
+
+describe('the enrolment rule of a set', () => {
+  const rulesOf = async (sets: SetFixture): Promise<readonly { enrolment: string; revision: string }[]> => {
+    const { json } = await sets.master.call('GET', '/api/v1/automations/job/enrolments')
+    return (json as { enrolments: { enrolment: string; revision: string }[] }).enrolments
+  }
+
+  it('configures a worker that registers while no operator runs', async () => {
+    const sets = await SetFixture.create()
+    await sets.join('crawler-0')
+    sets.declare('crawler', { config: CONFIG, slots: 3 })
+    await sets.start()
+    await sets.settled('crawler', 'Complete')
+    await eventually('the master has the rule', async () => (await rulesOf(sets)).length === 1)
+    await sets.stop()
+    await sets.join('crawler-1')
+    const worker = await sets.worker('crawler-1')
+    expect(worker.config).toMatchObject({ ...CONFIG, slots: 3 })
+    const before = sets.statusWrites
+    await sets.start()
+    await eventually('the set counts it', async () => sets.statusOf('crawler').workers?.acknowledged === 2)
+    expect((await sets.worker('crawler-1')).config_gen).toBe(worker.config_gen)
+    expect(sets.statusWrites - before).toBeLessThanOrEqual(2)
+  })
+
+  it('follows an edit once all workers have it, and is removed with suspend, Observe and deletion', async () => {
+    const sets = await SetFixture.create()
+    await sets.join('crawler-0')
+    sets.declare('crawler', { config: CONFIG })
+    await sets.start()
+    await eventually('the master has the rule', async () => (await rulesOf(sets)).length === 1)
+    sets.edit('crawler', { config: { ...CONFIG, url: 'http://two' } })
+    await sets.settled('crawler', 'Complete')
+    await eventually(
+      'the rule has the new revision',
+      async () => (await rulesOf(sets))[0]?.revision === sets.statusOf('crawler').currentRevision,
+    )
+    for (const spec of [{ suspend: true }, { managementPolicy: 'Observe' as const }]) {
+      sets.edit('crawler', spec)
+      await eventually('the rule is gone', async () => (await rulesOf(sets)).length === 0)
+      sets.edit('crawler', { suspend: false, managementPolicy: 'Enforce' })
+      await eventually('the rule is back', async () => (await rulesOf(sets)).length === 1)
+    }
+    sets.delete(FLEET_WORKER_SETS, 'crawler')
+    await eventually('the rule is gone', async () => (await rulesOf(sets)).length === 0)
+  })
+
+  it('is removed also if the set was deleted while no operator ran', async () => {
+    const sets = await SetFixture.create()
+    sets.declare('crawler', { config: CONFIG })
+    await sets.start()
+    await eventually('the master has the rule', async () => (await rulesOf(sets)).length === 1)
+    await sets.stop()
+    sets.delete(FLEET_WORKER_SETS, 'crawler')
+    await sets.start()
+    await eventually('the rule is gone', async () => (await rulesOf(sets)).length === 0)
+  })
+
+  it('exists only if the namespace may manage every worker that it selects', async () => {
+    const sets = await SetFixture.create()
+    await sets.join('crawler-0')
+    await sets.join('team-0')
+    sets.declare('team', { config: CONFIG, selector: { idPatterns: ['*-0'] } })
+    await sets.start({ tenants: { ns: { types: ['job'], workers: ['team-*'] } } })
+    await sets.settled('team', 'Complete')
+    expect(sets.statusOf('team').workers).toMatchObject({ matched: 1, updated: 1 })
+    expect((await sets.worker('crawler-0')).config['enabled']).toBe(false)
+    expect(await rulesOf(sets)).toEqual([])
+  })
+})
