@@ -15,11 +15,6 @@ import { recordingLog } from '../kit/index.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000
-/** Granted for the controller of FleetWorkerSets, which is not part of the operator yet. */
-const NOT_USED_YET = [
-  ...['get', 'list', 'patch', 'watch'].map((verb) => `watched: fleetworkersets.muster.dev ${verb}`),
-  'watched: fleetworkersets/status.muster.dev patch',
-]
 const CONSENT = { 'muster.dev/config-for': '*' }
 
 interface Rule {
@@ -119,6 +114,23 @@ withApiServer('the permissions of the operator', () => {
           ],
         })
         await cluster.condition('w', 'Ready=True')
+        await cluster.startWorker('s-0')
+        await cluster.ok('POST', '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkersets', {
+          apiVersion: 'muster.dev/v1alpha1',
+          kind: 'FleetWorkerSet',
+          metadata: { name: 's' },
+          spec: {
+            type: 'http-probe',
+            selector: { idPatterns: ['s-*'] },
+            deletionPolicy: 'Reset',
+            config: { enabled: true },
+          },
+        })
+        await cluster.kubectl('wait', '-n', 'team-a', '--for=condition=Ready', 'fws/s', '--timeout=60s')
+        await cluster.until(
+          'the worker is configured',
+          async () => (await cluster.worker('s-0'))?.config['enabled'] === true,
+        )
         await cluster.fleet.stopMaster() // Another epoch: it creates an Event about the Lease.
         await cluster.fleet.startMaster()
         await cluster.until(
@@ -126,12 +138,12 @@ withApiServer('the permissions of the operator', () => {
           async () => cluster.audit().some((event) => used(event) === 'own: events.events.k8s.io create'),
           90_000,
         )
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'w', '--timeout=60s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fw/w', 'fws/s', '--timeout=60s')
         for (const namespace of ['muster', 'team-a']) await repeatEvent(cluster, namespace)
         expect(await cluster.stopOperator()).toBe(0)
         const asked = cluster.audit()
         expect(asked.filter(({ responseStatus }) => responseStatus?.code === 403).map(used)).toEqual([])
-        const words = [...new Set(asked.map(used)), ...NOT_USED_YET].toSorted()
+        const words = [...new Set(asked.map(used))].toSorted()
         expect(words).toEqual([...granted(variant)].toSorted())
       },
       TEST_MS,

@@ -1,7 +1,8 @@
 /**
- * The status of a FleetWorkerSet in each state of its life, and how kstatus, Argo CD and kubectl wait have to judge it.
+ * The conditions of a FleetWorkerSet in each state of its life, and how kstatus, Argo CD and kubectl wait have to judge
+ * it.
  */
-import type { Condition, ConditionStatus } from '../../../src/operator/config/index.ts'
+import { setConditionsOf, type RolloutFacts, type SetFacts } from '../../../src/operator/fleetworkerset/index.ts'
 import type { Judged, Judgement } from '../fleetworker/kstatus.ts'
 
 export interface SetState {
@@ -10,26 +11,56 @@ export interface SetState {
   readonly expected: Judgement
 }
 
-/** Type, status and reason of a condition. */
-type Short = readonly [string, ConditionStatus, string]
+const NOW_MS = Date.parse('2026-01-01T12:00:00Z')
 
-const conditionOf = ([type, status, reason]: Short): Condition => ({
-  type,
-  status,
-  reason,
-  message: 'a sentence',
-  observedGeneration: 3,
-  lastTransitionTime: '2026-01-01T00:00:00Z',
+/** Ten workers that run the update revision. */
+const rollout = (counts: Partial<RolloutFacts['counts']> = {}, more: Partial<RolloutFacts> = {}): RolloutFacts => ({
+  counts: {
+    matched: 10,
+    online: 10,
+    updated: 10,
+    acknowledged: 10,
+    ready: 10,
+    unavailable: 0,
+    absent: 0,
+    pending: 0,
+    failed: 0,
+    pinned: 0,
+    conflicted: 0,
+    ...counts,
+  },
+  waiting: 0,
+  maxUnavailable: 1,
+  isHeld: false,
+  isOverdue: false,
+  holders: [],
+  ...more,
 })
+
+const facts = (more: Partial<SetFacts> = {}): SetFacts => ({
+  generation: 3,
+  policy: 'Enforce',
+  suspend: false,
+  isReleasing: false,
+  synced: { reason: 'InSync', message: 'every worker has its config' },
+  rollout: rollout(),
+  driftCount: 0,
+  isContested: false,
+  isMasterUnavailable: false,
+  nowMs: NOW_MS,
+  before: [],
+  ...more,
+})
+const synced = (reason: SetFacts['synced']['reason']): Partial<SetFacts> => ({ synced: { reason, message: 'a cause' } })
 
 function state(
   name: string,
-  conditions: readonly Short[],
+  more: Partial<SetFacts>,
   expected: Judgement,
-  { generation = 3, suspend = false, deleting = false } = {},
+  { generation = 3, deleting = false } = {},
 ): SetState {
-  const status = { observedGeneration: 3, conditions: conditions.map(conditionOf) }
-  return { name, object: { generation, suspend, deleting, status }, expected }
+  const status = { observedGeneration: 3, conditions: setConditionsOf(facts(more)) }
+  return { name, object: { generation, suspend: more.suspend ?? false, deleting, status }, expected }
 }
 
 const UNSEEN: Judged = {
@@ -39,57 +70,57 @@ const UNSEEN: Judged = {
   status: { observedGeneration: -1, conditions: [{ type: 'Ready', status: 'Unknown' }] },
 }
 
-/** The numbers are those of the states that the operator's page lists. */
+/** States of one number have the same meaning for users. */
 export const SET_STATES: readonly SetState[] = [
-  { name: '1 just created, no operator yet', object: UNSEEN, expected: ['InProgress', 'Progressing', false] },
-  state('1 just edited, old status', [['Ready', 'True', 'Complete']], ['InProgress', 'Progressing', false], {
-    generation: 4,
-  }),
+  { name: 'set 1 just created, no operator yet', object: UNSEEN, expected: ['InProgress', 'Progressing', false] },
+  state('set 1 just edited, old status', {}, ['InProgress', 'Progressing', false], { generation: 4 }),
+  state('set 2 writing', { ...synced('Updating'), rollout: rollout({ updated: 4, acknowledged: 4, pending: 6 }) }, [
+    'InProgress',
+    'Progressing',
+    false,
+  ]),
+  state('set 2 acknowledging', { rollout: rollout({ acknowledged: 4 }, { waiting: 6 }) }, [
+    'InProgress',
+    'Progressing',
+    false,
+  ]),
   state(
-    '2 writing, acknowledging',
-    [
-      ['Ready', 'False', 'RollingOut'],
-      ['Reconciling', 'True', 'RollingOut'],
-    ],
+    'set 2 held back by unavailable workers',
+    { rollout: rollout({ updated: 4, pending: 6, unavailable: 2 }, { isHeld: true }) },
     ['InProgress', 'Progressing', false],
   ),
-  state('4 complete', [['Ready', 'True', 'Complete']], ['Current', 'Healthy', true]),
-  state('4 no worker matches', [['Ready', 'True', 'NoWorkers']], ['Current', 'Healthy', true]),
-  state(
-    '6 config refused',
-    [
-      ['Ready', 'False', 'Rejected'],
-      ['Stalled', 'True', 'Rejected'],
-    ],
-    ['Failed', 'Degraded', false],
-  ),
-  state(
-    '6 all workers belong to another set',
-    [
-      ['Ready', 'False', 'OwnershipConflict'],
-      ['Stalled', 'True', 'OwnershipConflict'],
-      ['Conflicted', 'True', 'OwnershipConflict'],
-    ],
-    ['Failed', 'Degraded', false],
-  ),
-  state('7 too many workers unavailable', [['Ready', 'False', 'Unavailable']], ['InProgress', 'Degraded', false]),
-  state('8 master unreachable', [['Ready', 'Unknown', 'MasterUnreachable']], ['InProgress', 'Progressing', false]),
-  state('9 suspended', [['Ready', 'True', 'Suspended']], ['Current', 'Suspended', true], { suspend: true }),
-  state(
-    '9 Observe, with differences',
-    [
-      ['Ready', 'True', 'ObserveOnly'],
-      ['Drifted', 'True', 'DriftDetected'],
-    ],
-    ['Current', 'Healthy', true],
-  ),
-  state(
-    '10 deleted, finalizer in progress',
-    [
-      ['Ready', 'False', 'Releasing'],
-      ['Reconciling', 'True', 'Releasing'],
-    ],
-    ['Terminating', 'Progressing', false],
-    { deleting: true },
-  ),
+  state('set 4 complete', {}, ['Current', 'Healthy', true]),
+  state('set 4 complete, within maxUnavailable', { rollout: rollout({ unavailable: 1 }) }, [
+    'Current',
+    'Healthy',
+    true,
+  ]),
+  state('set 4 no worker matches', { rollout: rollout({ matched: 0, updated: 0 }) }, ['Current', 'Healthy', true]),
+  state('set 5 deadline passed', { rollout: rollout({ acknowledged: 4 }, { waiting: 6, isOverdue: true }) }, [
+    'Failed',
+    'Degraded',
+    false,
+  ]),
+  state('set 6 config refused', synced('Rejected'), ['Failed', 'Degraded', false]),
+  state('set 6 config refused for one worker', { rollout: rollout({ failed: 1, pending: 1 }) }, [
+    'Failed',
+    'Degraded',
+    false,
+  ]),
+  state('set 6 all workers belong to another set', synced('OwnershipConflict'), ['Failed', 'Degraded', false]),
+  state('set 7 too many workers unavailable', { rollout: rollout({ unavailable: 2 }) }, [
+    'InProgress',
+    'Degraded',
+    false,
+  ]),
+  state('set 8 master unreachable', { isMasterUnavailable: true, before: setConditionsOf(facts()) }, [
+    'InProgress',
+    'Progressing',
+    false,
+  ]),
+  state('set 9 suspended', { suspend: true }, ['Current', 'Suspended', true]),
+  state('set 9 Observe, with differences', { policy: 'Observe', driftCount: 1 }, ['Current', 'Healthy', true]),
+  state('set 10 deleted, finalizer in progress', { isReleasing: true }, ['Terminating', 'Progressing', false], {
+    deleting: true,
+  }),
 ]
