@@ -11,6 +11,7 @@
 import { Type, type Static } from 'typebox'
 import {
   MAX_LABELS_PER_WORKER,
+  MAX_NAME_CHARS,
   MAX_WORKER_LABEL_CHARS,
   WORKER_LABEL_KEY_PATTERN,
   WORKER_LABEL_VALUE_PATTERN,
@@ -51,6 +52,7 @@ export const MAX_WORST_WORKERS = 20
 export const MAX_DRIFTED_WORKERS = 20
 /** Longest message about one worker. */
 export const MAX_WORKER_MESSAGE_CHARS = 256
+/** Longest id of a worker that a spec may name, as in a FleetWorker. At the master an id may be a little longer. */
 export const MAX_WORKER_ID_CHARS = 253
 
 /** A glob over worker ids: `*` matches any characters, `?` matches one. */
@@ -232,7 +234,7 @@ const FailedRevision = Type.Object({
 })
 
 const WorstWorker = Type.Object({
-  worker: text(MAX_WORKER_ID_CHARS, 'The id of the worker.'),
+  worker: text(MAX_NAME_CHARS, 'The id of the worker.'),
   reason: text(64, 'One word for programs.'),
   message: text(MAX_WORKER_MESSAGE_CHARS, 'One sentence for people, shortened.'),
 })
@@ -241,7 +243,7 @@ const Drift = Type.Object(
   {
     count: count('Number of workers whose config at the master differs.'),
     workers: Type.Optional(
-      Type.Array(text(MAX_WORKER_ID_CHARS, 'The id of a worker.'), {
+      Type.Array(text(MAX_NAME_CHARS, 'The id of a worker.'), {
         maxItems: MAX_DRIFTED_WORKERS,
         'x-kubernetes-list-type': 'atomic',
         description: 'Some of these workers.',

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
+import { MAX_NAME_CHARS } from '../../../src/protocol/index.ts'
 import { type KubeResponse, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
 import { largestStatus } from './largest.ts'
@@ -361,6 +362,16 @@ withApiServer('the CustomResourceDefinition of sets', () => {
     it('lets kubectl wait time out before an operator has seen it', async () => {
       const wait = await server.kubectl('wait', '--for=condition=Ready', `fws/${await created()}`, '--timeout=0')
       expect(wait).toMatchObject({ code: 1 })
+    })
+
+    it('accepts a status with ids of workers as long as the master permits', async () => {
+      const [name, worker] = [await created(), 'ä'.repeat(MAX_NAME_CHARS)]
+      const status = {
+        worst: [{ worker, reason: 'EnteredError', message: '' }],
+        drift: { count: 1, workers: [worker] },
+      }
+      const put = await applyStatus(name, status)
+      expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
     })
 
     it('has no scale subresource yet', async () => {
