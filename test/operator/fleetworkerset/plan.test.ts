@@ -184,7 +184,7 @@ describe('the name of a revision', () => {
   const name = (of: FleetWorkerSet, versions: Readonly<Record<string, string>> = {}): string =>
     revisionOf(of, new Map(Object.entries(versions)))
 
-  it('depends on config, sources, their versions and the set; not on slots, overrides, selector or the order of keys', () => {
+  it('depends on config, sources, their versions and the set; not on slots, overrides or the order of keys', () => {
     const base = name(set())
     expect(base).toMatch(/^[0-9a-f]{12}$/)
     const same = [

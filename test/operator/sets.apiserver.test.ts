@@ -1,0 +1,83 @@
+/**
+ * Tests FleetWorkerSets as a platform team uses them: with a real API server, the rights of the manifests, a real
+ * master, real workers, and kubectl.
+ */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { Cluster } from './cluster.ts'
+import { withApiServer } from './with-programs.ts'
+
+const PROBE = { interval_seconds: 60, targets: [{ name: 'self', url: 'http://127.0.0.1:1/' }] }
+
+withApiServer('FleetWorkerSets', () => {
+  let cluster: Cluster
+
+  beforeAll(async () => {
+    cluster = await Cluster.start('cluster-wide')
+    await cluster.startOperator()
+  }, 180_000)
+  afterAll(() => cluster.close(), 60_000)
+
+  const apply = async (name: string, spec: object): Promise<string> => {
+    const set = {
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorkerSet',
+      metadata: { name, namespace: 'team-a' },
+      spec: { type: 'http-probe', selector: { idPatterns: [`${name}-*`] }, ...spec },
+    }
+    return cluster.kubectl('apply', '-f', cluster.file(`${name}.json`, set))
+  }
+  const wait = (name: string, what: string): Promise<string> =>
+    cluster.kubectl('wait', '-n', 'team-a', `fleetworkerset/${name}`, `--for=${what}`, '--timeout=60s')
+  const get = (name: string, path: string): Promise<string> =>
+    cluster.kubectl('get', '-n', 'team-a', `fws/${name}`, '-o', `jsonpath={${path}}`)
+  const intervalOf = async (id: string): Promise<unknown> => (await cluster.worker(id))?.config['interval_seconds']
+
+  it('configures workers, also one that joins, and waits with kubectl for an edit', async () => {
+    for (const id of ['pool-0', 'pool-1']) await cluster.startWorker(id)
+    await apply('pool', { config: { enabled: true, ...PROBE } })
+    await wait('pool', 'condition=Ready')
+    expect(await get('pool', '.status.workers.acknowledged')).toBe('2')
+    await apply('pool', { config: { enabled: true, ...PROBE, interval_seconds: 30 } })
+    await wait('pool', 'condition=Ready')
+    expect([await intervalOf('pool-0'), await intervalOf('pool-1')]).toEqual([30, 30])
+    await cluster.startWorker('pool-2')
+    await wait('pool', 'jsonpath={.status.workers.acknowledged}=3')
+    expect(await intervalOf('pool-2')).toBe(30)
+    expect(await cluster.kubectl('get', 'fws', '-n', 'team-a')).toMatch(
+      /^NAME +TYPE +READY +WORKERS +UPDATED +ACKED +UNAVAILABLE +REVISION +AGE\npool +http-probe +True +3 +3 +3 +0 +[0-9a-f]{12} +\S+\n$/,
+    )
+  }, 180_000)
+
+  it('shows why a config is refused, and touches no worker', async () => {
+    await cluster.startWorker('strict-0')
+    await apply('strict', { config: { enabled: true, ...PROBE } })
+    await wait('strict', 'condition=Ready')
+    await apply('strict', { config: { enabled: true, ...PROBE, interval_seconds: 'often' } })
+    await wait('strict', 'condition=Stalled')
+    expect(await get('strict', '.status.conditions[?(@.type=="Ready")].message')).toContain('/interval_seconds')
+    expect(await get('strict', '.status.failed[0].message')).toContain('/interval_seconds')
+    expect(await intervalOf('strict-0')).toBe(60)
+  }, 120_000)
+
+  it('resets its workers before it is deleted', async () => {
+    await cluster.startWorker('gone-0')
+    await apply('gone', { config: { enabled: true, ...PROBE }, deletionPolicy: 'Reset' })
+    await wait('gone', 'condition=Ready')
+    await cluster.kubectl('delete', '-n', 'team-a', 'fws/gone', '--timeout=60s')
+    expect((await cluster.worker('gone-0'))?.config['enabled']).toBe(false)
+    expect((await cluster.worker('gone-0'))?.managed_by).toBeNull()
+  }, 120_000)
+
+  it('needs no right that its role does not have', async () => {
+    const denied = cluster.audit().filter(({ responseStatus }) => responseStatus?.code === 403)
+    expect(denied.filter(({ objectRef }) => objectRef?.resource === 'fleetworkersets')).toEqual([])
+    const verbs = cluster
+      .audit()
+      .filter(
+        ({ objectRef, user }) =>
+          objectRef?.resource === 'fleetworkersets' && user?.username?.includes('muster-operator'),
+      )
+      .map(({ verb, objectRef }) => `${verb} ${objectRef?.subresource ?? ''}`.trim())
+    expect([...new Set(verbs)].toSorted()).toEqual(['get', 'list', 'patch', 'patch status', 'watch'])
+  })
+})
