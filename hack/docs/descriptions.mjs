@@ -232,3 +232,35 @@ export const REASON_WORDS = {
   'Healthy.MasterUnreachable': 'Unknown while the master is unreachable.',
   'Healthy.Pending': 'Not read from the master yet.',
 }
+
+/** By condition and reason of a FleetWorkerSet. Those of Synced that a FleetWorker has too mean the same. */
+export const SET_REASON_WORDS = {
+  'Ready.Complete': 'Every worker of the set has the config, and enough of them run it.',
+  'Ready.NoWorkers': 'No registered worker matches. Scaled to zero is a normal state.',
+  'Ready.Suspended': '`suspend` is set.',
+  'Ready.ObserveOnly': '`managementPolicy` is `Observe`: no worker is written. `status.drift` shows what differs.',
+  'Ready.RollingOut': 'Workers are being written, or have not acknowledged the config yet.',
+  'Ready.ProgressDeadlineExceeded':
+    'The rollout has made no progress for `progressDeadlineSeconds`. `status.worst` names the workers that hold it up.',
+  'Ready.Unavailable':
+    'Every worker has the config, and more than `maxUnavailable` are unavailable; see `status.worst`.',
+  'Ready.Releasing': 'The set is being deleted, and its workers are being reset.',
+  'Ready.Pending': 'Not reconciled yet.',
+  'Ready.MasterUnreachable': 'The master has been unreachable for a minute.',
+  'Synced.InSync': 'The master has the config for every worker of the set.',
+  'Synced.DriftTolerated': 'The configs of some workers differ and are left so; see `status.drift`.',
+  'Synced.Updating': 'Workers are being written. No action is needed.',
+  'Synced.Rejected':
+    'The master refused the config before any worker was written, or an override of a worker. ' +
+    'Fix the fields that the message or `status.worst` names.',
+  'Synced.OwnershipConflict':
+    'An older set, or an operator of another cluster, manages every matching worker. ' +
+    'Change the selector, or delete one of the two.',
+  'Synced.NotPermitted':
+    'Sets of this namespace may not manage workers of this type. ' +
+    'An administrator permits it in `SVC_TENANTS` (`operator.tenants` of the chart).',
+  'Synced.MasterTooOld': 'The master is of a release without revisions. Upgrade it first.',
+  'Available.WorkersAvailable': 'At most `maxUnavailable` workers are unavailable.',
+  'Available.TooManyUnavailable': 'More than `maxUnavailable` workers are unavailable; `status.worst` names some.',
+  'Available.Pending': 'Not read from the master yet.',
+}

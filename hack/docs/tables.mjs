@@ -9,7 +9,7 @@ import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 import { FleetWorkerSpec, FleetWorkerStatus, REASONS } from '../../src/operator/fleetworker/index.ts'
-import { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../src/operator/fleetworkerset/index.ts'
+import { FleetWorkerSetSpec, FleetWorkerSetStatus, SET_REASONS } from '../../src/operator/fleetworkerset/index.ts'
 import * as protocol from '../../src/protocol/index.ts'
 import { compareText } from '../../src/runtime/index.ts'
 import { ROWS } from '../../src/worker-test/index.ts'
@@ -285,15 +285,15 @@ function resourceValue(field) {
     : `${field.type}, ${field.minimum}..${field.maximum ?? ''}`
 }
 
-const reasons = () =>
+const reasons = (all, words) =>
   table(
     ['condition', 'status', 'reason', 'when, and what to do'],
-    Object.entries(REASONS).flatMap(([condition, byReason]) =>
+    Object.entries(all).flatMap(([condition, byReason]) =>
       Object.entries(byReason).map(([reason, status]) => [
         condition,
         status,
         code(reason),
-        wordOf(descriptions.REASON_WORDS, `${condition}.${reason}`),
+        wordOf(words, `${condition}.${reason}`),
       ]),
     ),
   )
@@ -355,7 +355,11 @@ export async function tables() {
       'fleetworker-status': resourceFields(FleetWorkerStatus),
       'fleetworkerset-spec': resourceFields(FleetWorkerSetSpec, ['selector', 'rollout']),
       'fleetworkerset-status': resourceFields(FleetWorkerSetStatus, ['workers', 'drift']),
-      'fleetworker-reasons': reasons(),
+      'fleetworker-reasons': reasons(REASONS, descriptions.REASON_WORDS),
+      'fleetworkerset-reasons': reasons(SET_REASONS, {
+        ...descriptions.REASON_WORDS,
+        ...descriptions.SET_REASON_WORDS,
+      }),
       'base-config': fields({ properties: protocol.BASE_CONFIG_FIELDS, required: BASE }, {}),
       'http-probe-config': fields(probe.configSchema, descriptions.FIELD_WORDS, { without: BASE }),
       'http-probe-target': fields(probe.configSchema.properties.targets.items, descriptions.TARGET_WORDS),

@@ -50,7 +50,7 @@ withApiServer(`the commands of ${PAGE}`, () => {
       })
       if (!step.script.includes(DEPLOYS)) continue
       await cluster.startOperator()
-      await cluster.startWorker('probe-1')
+      for (const id of ['probe-1', 'pool-0', 'pool-1']) await cluster.startWorker(id)
     }
     await terminal.close()
   }, 300_000)

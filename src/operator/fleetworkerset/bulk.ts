@@ -12,18 +12,17 @@ import type { Member } from './members.ts'
 import { throttleOf, type SetState } from './memory.ts'
 
 /** The master changes 200 workers in one step; a call of this many takes some tens of milliseconds. */
-const MAX_ITEMS = 500
+export const MAX_ITEMS = 500
 /** A refused revision is sent again after this time, or after a change of the schema. */
 const REFUSED_MS = 30 * 60_000
 
-/** Writes the first members. @returns why nothing more can be written now; `undefined`: look again, and continue. */
+/** Writes at most {@link MAX_ITEMS} members. @returns why nothing more can be written now; `undefined`: look again, and continue. */
 export async function writeMembers(
   context: SetContext,
   config: SetConfig,
-  writes: readonly Member[],
+  members: readonly Member[],
 ): Promise<SetResult | undefined> {
   const { deps, set, signal, state } = context
-  const members = writes.slice(0, MAX_ITEMS)
   const stopped = await storeRevision(context, config, epochOf(members))
   if (stopped !== undefined) return stopped
   const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, members, false), signal)

@@ -11,10 +11,10 @@ import { classifyClaim, type WorkerRow } from '../fleet/index.ts'
 import { isHandsOff, policyOf, targetOf, type PermittedWorkers } from '../fleetworker/index.ts'
 import type { SetConfig } from './config.ts'
 import type { RolloutFacts } from './conditions.ts'
-import { setResult, type SetContext, type SetResult } from './context.ts'
+import { quietResult, setResult, type SetContext, type SetResult } from './context.ts'
 import { membersOf, type Member, type Members } from './members.ts'
 import { owedForMs, prune, throttleOf } from './memory.ts'
-import { compareMembers, refusalFor, writeMembers } from './bulk.ts'
+import { compareMembers, MAX_ITEMS, refusalFor, writeMembers } from './bulk.ts'
 import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
 import { planOf, type Plan } from './plan.ts'
@@ -38,13 +38,17 @@ export async function converge(
   config: SetConfig,
   permitted: PermittedWorkers,
 ): Promise<SetResult> {
+  const written = new Set<string>()
   for (;;) {
     const found = findMembers(context, config, permitted)
     const plan = planFor(context, found)
     const survey = { found, plan }
     if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey, permitted)
-    const stopped = await writeMembers(context, config, plan.writes)
+    const next = plan.writes.filter(({ id }) => !written.has(id)).slice(0, MAX_ITEMS)
+    // Written in this pass, and still different: the master lost state meanwhile, or another client is as fast.
+    const stopped = next.length === 0 ? quietResult({ kind: 'retry' }) : await writeMembers(context, config, next)
     if (stopped !== undefined) return { ...factsOf(context, config, survey), ...stopped }
+    for (const { id } of next) written.add(id)
   }
 }
 

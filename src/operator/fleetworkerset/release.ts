@@ -9,6 +9,7 @@
  */
 import { KubeError, type ReconcileOutcome, objectPath, refOf } from '../kube/index.ts'
 import { ABANDON_ANNOTATION, hasFinalizer, patchFinalizers, removeFinalizer } from '../fleetworker/index.ts'
+import { MAX_ITEMS } from './bulk.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
 import { removeRule } from './enrolment.ts'
 import { resetRevisionOf } from './revision.ts'
@@ -16,7 +17,6 @@ import { FLEET_WORKER_SETS, setEventTarget, type FleetWorkerSetObject } from './
 import { reportSet } from './status.ts'
 
 const PATIENCE_MS = 10 * 60_000
-const MAX_ITEMS = 500
 const PLAIN = '-'
 
 export async function releaseSet(context: SetContext): Promise<ReconcileOutcome> {

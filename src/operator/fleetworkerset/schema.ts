@@ -124,8 +124,8 @@ const Rollout = Type.Object(
         pattern: PERCENT_PATTERN,
         default: DEFAULT_MAX_UNAVAILABLE,
         description:
-          'How many workers may be unavailable, as a number or as a percentage of the matching workers. ' +
-          'Above it no further worker gets a changed config.',
+          'How many workers may be unavailable, as a number or as a percentage of those that should be online. ' +
+          'While more of the updated workers are, no further worker is written.',
       }),
     ),
     ackTimeoutSeconds: Type.Optional(
