@@ -62,7 +62,7 @@ const masterAutoscaling = closed({
 const WorkerSet = closed(
   {
     type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
-    replicas: int('Number of pods. Each pod needs a FleetWorker with the same name.', 1, 0, 10_000),
+    replicas: int('Number of pods. Each needs a FleetWorker of the same name, or a FleetWorkerSet.', 1, 0, 10_000),
     drainTimeoutSeconds: int(
       'Seconds that running tasks have to finish after SIGTERM. The grace period of the pod is 15 s longer.',
       30,
