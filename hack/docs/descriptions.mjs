@@ -42,6 +42,7 @@ export const CLOSE_WORDS = {
   INTERNAL_ERROR: ['The master failed to process a frame. Its log names the cause.', 'reconnects with backoff'],
   TRY_AGAIN_LATER: ['The store is unavailable, so the worker could not be registered.', 'reconnects with backoff'],
   PROTOCOL_VERSION: ['Another protocol version in `register`.', 'ends, exit 1'],
+  WORKER_ENDED: ['Sent by the worker: its process ends in an orderly way.', 'ends'],
   INVALID_TOKEN: ['The worker token is wrong, or was revoked.', 'reconnects with backoff and the current token'],
 }
 

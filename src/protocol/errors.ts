@@ -126,7 +126,10 @@ export function invalid(
   return new FleetError('INVALID', [{ path, message, keyword, params }])
 }
 
-/** Close codes of the control channel. @see RFC 6455 section 7.4; D12 */
+/**
+ * Close codes of the control channel. The worker sends `WORKER_ENDED`, the master all others.
+ * @see RFC 6455 section 7.4; D12, D142
+ */
 export const CLOSE = {
   GOING_AWAY: 1001,
   INVALID_FRAME: 1007,
@@ -135,6 +138,7 @@ export const CLOSE = {
   INTERNAL_ERROR: 1011,
   TRY_AGAIN_LATER: 1013,
   PROTOCOL_VERSION: 4000,
+  WORKER_ENDED: 4100,
   INVALID_TOKEN: 4401,
 } as const
 

@@ -68,7 +68,7 @@ export const EVENTS = {
     draining: Type.Optional(Type.Literal(false)),
     labels: Type.Optional(WorkerLabels),
   }),
-  'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false) }),
+  'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false), ended: Type.Optional(Type.Boolean()) }),
   'worker.state': Data({ ...ofWorker, state: StateName, last_error: Nullable(Type.String()) }),
   'worker.config_changed': Data({
     ...ofWorker,

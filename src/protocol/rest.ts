@@ -109,6 +109,7 @@ export const WorkerBody = ResponseObject({
   tasks_held: Type.Optional(Nullable(Type.Integer())),
   refused_config_gen: Type.Optional(Nullable(Type.Integer())),
   config_revision: Type.Optional(Nullable(Type.String())),
+  ended: Type.Optional(Type.Boolean()),
 })
 export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */

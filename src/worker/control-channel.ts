@@ -153,14 +153,18 @@ export class ControlChannel {
     this.#watch(CLOSE_WITHIN_MS)
   }
 
-  /** Closes the channel permanently. Resolves when the socket is closed. */
-  async close(): Promise<void> {
+  /**
+   * Closes the channel permanently. Resolves when the socket is closed.
+   *
+   * @param isOrderly The process ends as it should, so its end is no failure (D142).
+   */
+  async close(isOrderly: boolean): Promise<void> {
     this.#ended = true
     this.#cancelRetry?.()
     const socket = this.#socket
     if (socket === undefined) return
     const closed = new Promise<void>((resolve) => void socket.on('close', () => resolve()))
-    socket.close(1000, 'the worker stopped')
+    socket.close(isOrderly ? CLOSE.WORKER_ENDED : 1000, 'the worker stopped')
     this.#watch(CLOSE_WITHIN_MS)
     await closed
   }

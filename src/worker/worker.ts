@@ -309,7 +309,7 @@ class Worker implements RunningWorker {
     this.#cancelStatsGap?.()
     this.#config.stop()
     this.#outcomes.stop()
-    await this.#channel.close()
+    await this.#channel.close(this.#exitCode === 0)
     await Promise.all([this.#taskRpc.close(), this.#pluginRpc.close(), this.#bus.close(), this.#health?.close()])
   }
 

@@ -288,6 +288,22 @@ onEachStore('additions', (open) => {
     expect(await fixture.record('w-10')).toMatchObject(plain)
   })
 
+  it('D142a: the record shows an orderly end, close code 4100, until the next register, in both views', async () => {
+    const fixture = await open()
+    const path = `${API}/automations/mailer/workers/w-1`
+    for (const [code, ended] of [
+      [4100, true],
+      [1000, false],
+    ] as const) {
+      const worker = await fixture.worker('w-1')
+      expect(await fixture.record('w-1')).toMatchObject({ connected: true, ended: false })
+      worker.socket.close(code)
+      await worker.closed
+      await eventuallyMatches(() => fixture.record('w-1'), { connected: false, ended })
+      expect((await fixture.call('GET', `${path}?view=summary`)).body).toMatchObject({ ended })
+    }
+  })
+
   it('D136a: the record shows the labels of the newest register, in both views', async () => {
     const fixture = await open()
     const labels = { zone: 'eu-1', 'example.com/tier': '' }

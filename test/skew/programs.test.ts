@@ -121,6 +121,24 @@ describe.each(ORDERS)('$title', ({ master, program }) => {
   }, 60_000)
 })
 
+it.each([
+  { master: CURRENT, program: CURRENT, ended: true },
+  { master: PREVIOUS, program: CURRENT, ended: undefined },
+  { master: CURRENT, program: PREVIOUS, ended: false },
+])(
+  'shows an orderly end only if both are current (D142)',
+  async ({ master, program, ended }) => {
+    const fleet = await fleetOf(master)
+    await startWorker(fleet, program, 'w-1')
+    const record = () => fleet.ok<Record<string, unknown>>('GET', `${SLOW}/workers/w-1`)
+    await eventually('the worker runs', async () => (await record())['applied_config_gen'] === 1)
+    await fleet.ok('POST', `${SLOW}/workers/w-1/drain`)
+    await eventually('the worker has ended', async () => (await record())['connected'] === false)
+    expect((await record())['ended']).toBe(ended)
+  },
+  60_000,
+)
+
 describe('the SQLite file of the previous release', () => {
   it('is opened by the current one with every task in its place, and again by the previous one', async () => {
     const fleet = await fleetOf(PREVIOUS)

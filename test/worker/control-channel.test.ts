@@ -33,9 +33,16 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  await channel.close()
+  await channel.close(true)
   await peer.close()
 })
+
+/** The codes with which the worker closed its connections. */
+const closings = (): readonly number[] =>
+  peer.events
+    .flatMap((line) => (/the control channel closed with (?<code>\d+)/.exec(line)?.groups?.['code'] ?? '').split(' '))
+    .filter((code) => code !== '')
+    .map(Number)
 
 function make(masterUrl: string, labels: WorkerLabels = {}): ControlChannel {
   return new ControlChannel({
@@ -114,6 +121,22 @@ describe('the control channel', () => {
     expect(log.lines.map(({ message }) => message)).toContain(
       'the master is of a release that does not know worker labels: connecting without them',
     )
+  })
+
+  it('closes with 4100 only at an orderly end (D142)', async () => {
+    channel.start()
+    await opened()
+    channel.reconnect('a test')
+    await advanceUntil(time, 'it connects again', () => peer.handshakes.length === 2 && channel.isOpen)
+    expect(closings()).toEqual([1000])
+    await channel.close(true)
+    await runTurns()
+    channel = make(peer.url)
+    channel.start()
+    await advanceUntil(time, 'it connects', () => channel.isOpen)
+    await channel.close(false)
+    await runTurns()
+    expect(closings()).toEqual([1000, 4100, 1000])
   })
 
   it('draws each delay from [d/2, d], d = 1, 2, 4 … 30 s, while the master is unavailable (G13)', async () => {

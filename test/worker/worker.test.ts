@@ -174,6 +174,7 @@ describe('a worker that drains', () => {
     expect(peer.settled('tasks.release')).toEqual([])
     expect(peer.leased.size).toBe(0)
     expect(peer.pending.map(({ task_id: id }) => id)).toEqual(['next'])
+    expect(peer.events.at(-1)).toContain('the control channel closed with 4100')
   })
 
   it('releases tasks that run longer than the drain timeout after SIGTERM and exits 0 (D53, G14)', async () => {

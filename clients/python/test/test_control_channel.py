@@ -22,6 +22,7 @@ class Peer:
         self.tokens: list[str | None] = []
         self.frames: list[dict[str, Any]] = []
         self.sockets: list[web.WebSocketResponse] = []
+        self.closings: list[int | None] = []
         self.port = 0
         self.features = ""
 
@@ -39,7 +40,7 @@ class Peer:
         if self.codes and self.codes[0] == 503:
             self.codes.pop(0)
             return web.Response(status=503, headers={"retry-after": "2"})
-        socket = web.WebSocketResponse()
+        socket = web.WebSocketResponse(autoclose=False)
         socket.headers["muster-features"] = self.features
         await socket.prepare(request)
         self.sockets.append(socket)
@@ -53,6 +54,8 @@ class Peer:
                 self.frames.append(frame)
                 if frame["type"] == "ping":
                     await socket.send_str(message.data)
+        self.closings.append(socket.close_code)
+        await socket.close()
         return socket
 
 
@@ -86,7 +89,7 @@ class ControlChannelTest(unittest.IsolatedAsyncioTestCase):
         return token
 
     async def _stop(self, peer: Peer) -> None:
-        await self.channel.close()
+        await self.channel.close(orderly=True)
         await self.running
         await peer.runner.cleanup()
 
@@ -102,6 +105,17 @@ class ControlChannelTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(peer.frames[0], {"type": "register", "protocol_version": 1, "worker_id": "w-1"})
         self.assertEqual([frame["type"] for frame in peer.frames], ["register", "ping", "state", "stats", "output"])
         self.assertEqual(peer.tokens, ["Bearer first"])
+
+    async def test_closes_with_4100_only_at_an_orderly_end(self) -> None:
+        for orderly, code in ((True, 4100), (False, 1000)):
+            peer = Peer()
+            await self.start(peer)
+            async with asyncio.timeout(10):
+                await self.opened.wait()
+                await self.channel.close(orderly=orderly)
+                while not peer.closings:
+                    await asyncio.sleep(0.01)
+            self.assertEqual(peer.closings, [code])
 
     async def test_sends_labels_to_a_master_that_knows_them(self) -> None:
         peer = Peer()

@@ -26,6 +26,7 @@ export type WorkerFacts = Pick<
   | 'worker_id'
   | 'automation_type'
   | 'connected'
+  | 'ended'
   | 'state'
   | 'state_since'
   | 'draining'
@@ -264,10 +265,16 @@ export function explainWorker(worker: WorkerFacts, nowSeconds: number): readonly
 const since = (at: number, nowSeconds: number): string => spanText(nowSeconds - at)
 
 function offlineCause(
-  { connected, state_since: at, last_error: error }: WorkerFacts,
+  { connected, ended, state_since: at, last_error: error }: WorkerFacts,
   nowSeconds: number,
 ): Cause | null {
   if (connected) return null
+  if (ended === true) {
+    const text =
+      `Its process ended in an orderly way ${since(at, nowSeconds)} ago, ` +
+      'for example because it was drained or scaled in. Start it again, or forget the worker.'
+    return { tone: 'warn', text, link: null }
+  }
   return {
     tone: 'bad',
     text:

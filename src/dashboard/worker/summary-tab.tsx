@@ -30,6 +30,15 @@ export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; r
   )
 }
 
+function SinceFact({ worker: { connected, ended, state_since: since } }: { readonly worker: WorkerBody }) {
+  return (
+    <Fact name={connected ? 'In this state since' : 'Offline since'}>
+      <Age at={since} />
+      {!connected && ended === true && <span className="soft"> (ended in an orderly way)</span>}
+    </Fact>
+  )
+}
+
 function Facts({ worker }: { readonly worker: WorkerBody }) {
   const { current_stats: stats, connected, config } = worker
   const live = connected ? stats : null
@@ -40,9 +49,7 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
         <Fact name="Last seen">
           <Age at={worker.last_seen} />
         </Fact>
-        <Fact name={connected ? 'In this state since' : 'Offline since'}>
-          <Age at={worker.state_since} />
-        </Fact>
+        <SinceFact worker={worker} />
         <Fact name="Registered">
           <Age at={worker.registered_at} />
         </Fact>

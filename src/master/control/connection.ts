@@ -33,6 +33,8 @@ export class Connection implements Ref {
   isClosed = false
   /** Another connection replaced this one, or the record was deleted: its end must not be published. */
   isDetached = false
+  /** The worker closed the connection because its process ends in an orderly way (D142). */
+  isEnded = false
   /** Frames that were read while the register was being stored. */
   backlog: string[] = []
   missedPings = 0

@@ -239,6 +239,7 @@ class ControlChannel implements Control {
     if (connection === undefined) return
     const code = connection.socket.sentCode ?? received
     connection.isClosed = true
+    connection.isEnded = received === CLOSE.WORKER_ENDED
     connection.phase = 'closing'
     this.#closed.inc({ code: KNOWN_CODES.has(code) ? code : 'other' })
     this.#connections.delete(socket)

@@ -157,7 +157,7 @@ export class HeartbeatWriter {
     const { workers } = this.#deps.master.backend
     let rows: readonly (WorkerRow | null)[] = []
     try {
-      await workers.disconnect(stored.map(({ ref, conn }) => ({ ...ref, conn })))
+      await workers.disconnect(stored.map(({ ref, conn, isEnded }) => ({ ...ref, conn, ended: isEnded })))
       rows = await workers.get(stored.map(({ ref }) => ref))
     } catch (error) {
       this.#warn('failed to store that workers disconnected; retrying', error)
@@ -171,7 +171,7 @@ export class HeartbeatWriter {
       const isReplaced = rows[index]?.conn !== null
       if (connection.isDetached || isReplaced) continue
       this.#deps.stateEvents.flush(connection)
-      this.#deps.announce('worker.disconnected', connection.ref, { connected: false })
+      this.#deps.announce('worker.disconnected', connection.ref, { connected: false, ended: connection.isEnded })
     }
     return true
   }

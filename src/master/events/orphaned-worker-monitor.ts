@@ -84,7 +84,7 @@ export class OrphanedWorkerMonitor {
     for await (const page of this.#pages((row) => row.connected === connected && ownerOf(row.conn) === id)) {
       for (const ref of page) {
         if (connected) this.#announce('worker.connected', ref, { connected: true })
-        else this.#announce('worker.disconnected', ref, { connected: false })
+        else this.#announce('worker.disconnected', ref, { connected: false, ended: false })
       }
       published += page.length
     }
@@ -103,9 +103,10 @@ export class OrphanedWorkerMonitor {
   async #clear(): Promise<void> {
     const { workers } = this.#deps.backend
     for await (const page of this.#pages((row) => !row.connected)) {
-      await workers.disconnect(page)
+      await workers.disconnect(page.map(({ type, id, conn }) => ({ type, id, conn })))
       for (const row of await workers.get(page))
-        if (row !== null && row.conn === null) this.#announce('worker.disconnected', row, { connected: false })
+        if (row !== null && row.conn === null)
+          this.#announce('worker.disconnected', row, { connected: false, ended: row.ended })
     }
   }
 

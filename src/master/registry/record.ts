@@ -66,6 +66,7 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
     tasks_held: reservedValue(row.stats, RESERVED_METRICS.tasksHeld),
     refused_config_gen: reservedValue(row.stats, RESERVED_METRICS.refusedConfigGen),
     config_revision: row.configRevision,
+    ended: row.ended,
   })
   const config = shownConfig(entry, row.config.config)
   const parts =

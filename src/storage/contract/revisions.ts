@@ -7,8 +7,8 @@
  *   `91bc02f7a1c4/5d0c77e1`   the same revision, with other fields on top
  *   `91bc02f7a1c4/*`          the config was changed since
  *
- * A revision is in use while the label of a worker or an enrolment rule (enrolments.ts) names it. Its tally adds up what
- * workers did under it, and is deleted together with it.
+ * A revision is in use while the label of a worker or an enrolment rule (enrolments.ts) names it. Its tally adds up
+ * what workers did under it, and is deleted together with it.
  * @see D132, D133, D138, D141
  */
 import type { JsonText } from '../../protocol/index.ts'

@@ -19,6 +19,12 @@ export interface Conn extends Ref {
   readonly conn: string
 }
 
+/** A connection that ended. */
+export interface EndedConn extends Conn {
+  /** The worker said that its process ends in an orderly way (D142). */
+  readonly ended?: boolean
+}
+
 /** A register frame as a master passes it on. */
 export interface Registration extends Conn {
   /** Random id of the worker process (D5); `''` if the worker sent none. */
@@ -101,6 +107,8 @@ export interface WorkerRow extends Ref {
   readonly conn: string | null
   /** `conn` is set and its master has sent a heartbeat within 15 s. */
   readonly connected: boolean
+  /** The last process ended in an orderly way, and none has registered since (D142). */
+  readonly ended: boolean
   readonly registeredAtMs: EpochMs
   readonly hardware: JsonText
   /** The labels of the newest register; `null` if it had none (D136). */
@@ -152,12 +160,13 @@ export interface Workers {
    */
   beat(items: readonly WorkerReport[]): PerItem<ReportResult>
   /**
-   * Clears the connection of each record that still has this connection; other records stay unchanged.
+   * Clears the connection of each record that still has this connection; other records stay unchanged. `ended` of the
+   * record becomes that of the item.
    *
    * @param items The connections that ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
-  disconnect(items: readonly Conn[]): Promise<void>
+  disconnect(items: readonly EndedConn[]): Promise<void>
   /**
    * Sets a drain. It applies to the connected process: to its instance, or to its connection if it sent no instance. If
    * the worker is not connected, it applies to the process that registers next. Repeating it changes nothing.

@@ -29,6 +29,7 @@ interface WrittenLabel {
 
 export interface WorkerRecord extends Ref {
   conn: string | null
+  ended: boolean
   instance: string
   readonly registeredAt: number
   hardware: string
@@ -87,6 +88,7 @@ export class WorkerRecords {
       type,
       id,
       conn: null,
+      ended: false,
       instance: '',
       registeredAt: now,
       hardware,

@@ -8,8 +8,8 @@ import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type {
   WorkerReport,
   ReportResult,
-  Conn,
   DrainResult,
+  EndedConn,
   Ref,
   RegisterResult,
   Registration,
@@ -84,11 +84,12 @@ export class MemoryWorkers implements Sync<Workers> {
     })
   }
 
-  disconnect(items: readonly Conn[]): void {
+  disconnect(items: readonly EndedConn[]): void {
     for (const item of items) {
       const record = this.#records.find(item)
       if (record?.conn !== item.conn) continue
       record.conn = null
+      record.ended = item.ended === true
       record.stateSince = this.#store.now()
     }
   }
@@ -146,6 +147,7 @@ export class MemoryWorkers implements Sync<Workers> {
       record.labels = labels ?? null
     })
     record.conn = conn
+    record.ended = false
     record.instance = instance
     record.stateSince = now
     record.lastSeen = now
@@ -166,12 +168,14 @@ export class MemoryWorkers implements Sync<Workers> {
   }
 
   #row(record: WorkerRecord): WorkerRow {
-    const { type, id, conn, registeredAt, hardware, labels, stateSince, lastSeen, managedBy, config, stats } = record
+    const { type, id, conn, ended, registeredAt, hardware, labels, stateSince, lastSeen, managedBy, config, stats } =
+      record
     return {
       type,
       id,
       conn,
       connected: this.#masters.isConnected(conn),
+      ended,
       registeredAtMs: registeredAt,
       hardware,
       labels,

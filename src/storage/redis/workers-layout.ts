@@ -8,6 +8,7 @@
  *   desc   id → `registered ms:instance:hardware`          g     id → generation of the config; the worker exists
  *   st     id → `state:since ms:applied gen:error`         cfg   id → `changed ms:actor:config`
  *   sn     id → last seen, ms                              cs    id → newest stats frame
+ *          `+` before it: the process ended in an orderly way (D142). A register of any release overwrites it
  *   conn   id → connection, while there is one             mb    id → managed by, if the worker is managed
  *   dr     id → what a drain applies to: '' the process that registers next, `i<instance>`, `c<conn>`; absent: no drain
  *          (D6)
@@ -46,6 +47,8 @@ import {
 } from '../index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
 import { key } from './keys.ts'
+
+const ENDED = '+'
 
 export const ringKey = (type: string, id: string): string => key('a', type, `sr:${id}`)
 export const historyKey = (type: string, id: string): string => key('a', type, `ch:${id}`)
@@ -181,6 +184,7 @@ export function workerRow(
     id,
     conn,
     connected: conn !== null && isConnected(conn),
+    ended: conn === null && sn?.startsWith(ENDED) === true,
     registeredAtMs: Number(registered),
     hardware,
     labels: lb,

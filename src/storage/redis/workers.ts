@@ -12,8 +12,8 @@ import {
   ringFrame,
   type WorkerReport,
   type ReportResult,
-  type Conn,
   type DrainResult,
+  type EndedConn,
   type Ref,
   type RegisterResult,
   type Registration,
@@ -113,9 +113,9 @@ export class RedisWorkers implements Workers {
     })
   }
 
-  async disconnect(items: readonly Conn[]): Promise<void> {
-    await this.#inTurn<Conn, never>(items, nameChars, async (type, part) => {
-      const args = part.flatMap(({ id, conn }) => [id, conn])
+  async disconnect(items: readonly EndedConn[]): Promise<void> {
+    await this.#inTurn<EndedConn, never>(items, nameChars, async (type, part) => {
+      const args = part.flatMap(({ id, conn, ended = false }) => [id, conn, ended ? 1 : 0])
       await this.#caller.run(DISCONNECT, keysOfType(DISCONNECT, type), args, REPEATABLE)
       return []
     })

@@ -6,8 +6,8 @@
 import { MAX_RESPONSE_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
 import {
   takeWithin,
-  type Conn,
   type DrainResult,
+  type EndedConn,
   type Ref,
   type RegisterResult,
   type Registration,
@@ -28,10 +28,11 @@ import { KIND, type Names } from './names.ts'
 import type { Transaction } from './transaction.ts'
 import { drainOf, NEXT_PROCESS, type WorkerRecord, type WorkerRows } from './worker-rows.ts'
 
-type UnstoredField = 'type' | 'connected' | 'draining' | 'config' | 'configRevision'
+type UnstoredField = 'type' | 'connected' | 'ended' | 'draining' | 'config' | 'configRevision'
 
 interface StoredWorker extends Omit<WorkerRow, UnstoredField>, LabelColumns {
   readonly drain: string | null
+  readonly ended: 0 | 1
   readonly gen: number
   readonly config: string
   readonly changedAtMs: number | null
@@ -39,7 +40,8 @@ interface StoredWorker extends Omit<WorkerRow, UnstoredField>, LabelColumns {
 }
 
 const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, labels, state,
-  since AS stateSinceMs, seen AS lastSeenAtMs, error AS lastError, drain, managed_by AS managedBy,
+  since AS stateSinceMs, seen AS lastSeenAtMs, (conn IS NULL AND ended IS seen) AS ended, error AS lastError, drain,
+    managed_by AS managedBy,
     applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, ${LABEL_COLUMNS},
     coalesce(stats, frame) AS stats
   FROM worker JOIN cfg USING(type, id)
@@ -51,8 +53,8 @@ function statementsOf(db: Database) {
     page: db.prepare<[number, string, number], StoredWorker>(
       `${SELECT_WORKER} WHERE worker.type = ? AND worker.id > ? ORDER BY worker.id LIMIT ?`,
     ),
-    disconnect: db.prepare<[number, number, string]>(
-      'UPDATE worker SET conn = NULL, since = ? WHERE type = ? AND id = ?',
+    disconnect: db.prepare<[number, 0 | 1, number, string]>(
+      'UPDATE worker SET conn = NULL, since = ?, ended = iif(?, seen, NULL) WHERE type = ? AND id = ?',
     ),
     setDrain: db.prepare<[string, number, number, string]>(
       'UPDATE worker SET drain = ?, since = ? WHERE type = ? AND id = ?',
@@ -96,10 +98,11 @@ export class SqliteWorkers implements Sync<Workers> {
     return items.map((item) => this.#reports.record(item))
   }
 
-  disconnect(items: readonly Conn[]): void {
+  disconnect(items: readonly EndedConn[]): void {
     for (const item of items) {
       const found = this.#rows.find(item)
-      if (found?.worker.conn === item.conn) this.#sql.disconnect.run(this.#txn.nowMs, found.type, item.id)
+      if (found === undefined || found.worker.conn !== item.conn) continue
+      this.#sql.disconnect.run(this.#txn.nowMs, item.ended === true ? 1 : 0, found.type, item.id)
     }
   }
 
@@ -156,6 +159,7 @@ export class SqliteWorkers implements Sync<Workers> {
       type,
       ...stored,
       connected: this.#masters.isConnected(stored.conn),
+      ended: stored.ended === 1,
       state: isDraining ? 'DRAINING' : stored.state,
       draining: isDraining,
       config: { gen, config, changedAtMs, actor },

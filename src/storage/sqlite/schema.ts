@@ -25,6 +25,9 @@
  * of groups has all pending rows of such a type, and none of types that have neither groups nor a policy. `group_rate`
  * has the time up to which a group has used its rate (group-rules.ts); without a row it is unused.
  *
+ * `worker.ended` is `seen` if the process ended in an orderly way. A register of an earlier program changes `seen`
+ * alone, so it ends that too.
+ *
  * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the
  * last bulk change, which wrote generation `variant_gen` (config-labels.ts). The `config` of a bulk change in
  * `cfg_history` is that revision with the fields that differ. `enrolment` has the rules by which a type enrols workers;
@@ -126,6 +129,7 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'ufinished', type: 'INTEGER' },
   { table: 'task', column: 'grp', type: 'TEXT' },
   { table: 'worker', column: 'labels', type: 'TEXT' },
+  { table: 'worker', column: 'ended', type: 'INTEGER' },
   { table: 'cfg', column: 'revision', type: 'TEXT' },
   { table: 'cfg', column: 'variant', type: 'TEXT' },
   { table: 'cfg', column: 'variant_gen', type: 'INTEGER' },

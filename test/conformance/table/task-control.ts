@@ -380,4 +380,19 @@ export const TASK_CONTROL: readonly Row[] = [
     'A master of an earlier release ignores the rules.',
     by('skew/programs.test.ts', 'on %s is served by it, which enrols no worker, and works again (D141)'),
   ],
+  ['D142a', 'The record shows an orderly end, close code 4100, until the next register, in both views.'],
+  [
+    'D142b',
+    'A worker closes its connection with 4100 when its process ends as it should, and only then.',
+    by('worker/control-channel.test.ts', 'closes with 4100 only at an orderly end (D142)'),
+    by(
+      'worker/worker.test.ts',
+      'finishes the task in flight after a drain frame, takes no new one and exits 0 (D53, G14)',
+    ),
+  ],
+  [
+    'D142c',
+    'Masters and workers of an earlier release are not affected by the end of the other.',
+    by('skew/programs.test.ts', 'shows an orderly end only if both are current (D142)'),
+  ],
 ]

@@ -146,6 +146,7 @@ describe('explainQueue', () => {
 describe('explainWorker', () => {
   it.each<[string, Partial<WorkerFacts>, RegExp]>([
     ['offline', { connected: false, last_error: 'ECONNREFUSED' }, /^Offline for 2 min\..*ECONNREFUSED$/],
+    ['ended', { connected: false, ended: true }, /^Its process ended in an orderly way 2 min ago/],
     ['not enabled', { config: { enabled: false, slots: 1 } }, /^Not enabled/],
     ['zero slots', { config: { enabled: true, slots: 0 } }, /Scaled to zero/],
     ['draining', { state: 'DRAINING', draining: true }, /^Draining for 2 min/],

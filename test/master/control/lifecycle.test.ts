@@ -148,6 +148,30 @@ describe('the end of a connection', () => {
     })
   })
 
+  it('is shown as an orderly one after close code 4100, until the next register (D142)', async () => {
+    const shown = async () => (await fixture.get('/w1'))['ended']
+    for (const [code, ended] of [
+      [4100, true],
+      [1000, false],
+      [4101, false],
+      [4100, true],
+    ] as const) {
+      const worker = await fixture.worker('w1')
+      expect(await shown()).toBe(false)
+      worker.send(stateFrame({ state: 'IDLE' }))
+      worker.socket.close(code)
+      await worker.closed
+      await fixture.time.advance(0)
+      expect([code, await shown()]).toEqual([code, ended])
+      expect((await fixture.get<{ ended: boolean }[]>('?view=summary'))[0]?.ended).toBe(ended)
+      expect((await fixture.events()).at(-1)).toMatchObject({
+        name: 'worker.disconnected',
+        data: { worker_id: 'w1', connected: false, ended },
+      })
+    }
+    expect(await fixture.metric('svc_control_closed_total{code="4100"}')).toMatch(/ 2$/)
+  })
+
   it('is stored after frames that wait for an earlier write', async () => {
     const worker = await fixture.worker('w1')
     const { workers } = fixture.deps.backend

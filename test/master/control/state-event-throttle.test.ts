@@ -117,7 +117,7 @@ describe('a worker whose state flaps', () => {
     await fixture.time.advance(3_000)
     expect(await publishedEvents(before)).toEqual([
       ['worker.state', { state: 'IDLE', last_error: '19' }],
-      ['worker.disconnected', { connected: false }],
+      ['worker.disconnected', { connected: false, ended: false }],
       ['worker.state', { state: 'DRAINING', last_error: '19' }],
     ])
   })

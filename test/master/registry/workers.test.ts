@@ -29,6 +29,7 @@ describe('a worker record', () => {
       registered_at: now,
       applied_config_gen: null,
       draining: false,
+      ended: false,
       managed_by: null,
       state_since: now,
       config_changed_at: null,

@@ -55,6 +55,7 @@ export function registry(name: string, create: Create): void {
         id: 'w1',
         conn: 'm1/1',
         connected: true,
+        ended: false,
         registeredAtMs: now,
         hardware: HARDWARE,
         labels: null,
@@ -146,6 +147,25 @@ export function registry(name: string, create: Create): void {
       await backend.workers.forget([ref('w1')])
       await backend.workers.register([registration('w1', 'm1/2')])
       expect(await labelsOf(backend)).toEqual({ w1: null })
+    })
+
+    it('keeps whether the last process ended in an orderly way, until the next register (D142)', async () => {
+      const { backend, clock } = await open()
+      const ended = async () => (await row(backend, 'w1'))?.ended
+      await backend.workers.register([registration('w1', 'm1/1')])
+      await backend.workers.disconnect([{ ...conn('w1', 'm1/0'), ended: true }])
+      expect(await ended()).toBe(false)
+      await backend.workers.disconnect([{ ...conn('w1', 'm1/1'), ended: true }])
+      expect(await ended()).toBe(true)
+      clock.advance(SECOND)
+      await backend.workers.drain([ref('w1')])
+      await backend.workers.disconnect([conn('w1', 'm1/1')])
+      await backend.workers.beat([beat('w1', 'm1/1', { state: state('IDLE') })])
+      expect(await row(backend, 'w1')).toMatchObject({ ended: true, lastSeenAtMs: clock.wallMs() - SECOND })
+      await backend.workers.register([registration('w1', 'm1/2')])
+      expect(await ended()).toBe(false)
+      await backend.workers.disconnect([conn('w1', 'm1/2')])
+      expect(await ended()).toBe(false)
     })
 
     it('replaces no connection after a disconnect', async () => {

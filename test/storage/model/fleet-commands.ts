@@ -94,9 +94,9 @@ const beat = command(
 
 const disconnect = command(
   'disconnect',
-  fc.record({ ref, which }),
-  async ({ ref: of, which: wanted }, fixture, { backend }) => {
-    const items = [{ ...of, conn: connOf(fixture, of, wanted) }]
+  fc.record({ ref, which, ended: fc.boolean() }),
+  async ({ ref: of, which: wanted, ended }, fixture, { backend }) => {
+    const items = [{ ...of, conn: connOf(fixture, of, wanted), ended }]
     await backend.workers.disconnect(items)
     fixture.store.fleet.disconnect(items)
   },

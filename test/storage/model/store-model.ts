@@ -13,7 +13,7 @@ import type {
   ConfigPut,
   ConfigPutResult,
   ConfigRaiseResult,
-  Conn,
+  EndedConn,
   ExtendHoldResult,
   DrainResult,
   HistoryRow,
@@ -88,6 +88,7 @@ export class FleetModel {
         type,
         id,
         conn: null,
+        ended: false,
         instance,
         registeredAtMs: now,
         hardware,
@@ -122,6 +123,7 @@ export class FleetModel {
         instance,
         hardware,
         labels,
+        ended: false,
         stateSinceMs: now,
         lastSeenAtMs: now,
         drain: draining ? processOf({ instance, conn }) : null,
@@ -153,10 +155,11 @@ export class FleetModel {
       return { status: worker.drain === null ? 'ok' : 'drain', gen, ...by }
     })
   }
-  disconnect(items: readonly Conn[]): void {
+  disconnect(items: readonly EndedConn[]): void {
     for (const item of items) {
       const worker = this.find(item)
-      if (worker?.conn === item.conn) Object.assign(worker, { conn: null, stateSinceMs: this.#time.now })
+      if (worker?.conn !== item.conn) continue
+      Object.assign(worker, { conn: null, stateSinceMs: this.#time.now, ended: item.ended === true })
     }
   }
   drain(refs: readonly Ref[]): DrainResult[] {

@@ -40,6 +40,8 @@ _HANDSHAKE_SECONDS = 15.0
 _GREETING_SECONDS = 2.0
 _GOOD_AFTER_SECONDS = 30
 _CLOSE_WITHIN_SECONDS = 2.0
+_NORMAL_CLOSURE = 1000
+_WORKER_ENDED = 4100
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class ControlChannel:
         self._opened_at: float | None = None
         self._retry_after = 0.0
         self._ended = asyncio.Event()
+        self._closing_code = _NORMAL_CLOSURE
         self._background: set[asyncio.Task[Any]] = set()
         self.is_open = False
         self.features: frozenset[str] = frozenset()
@@ -85,13 +88,16 @@ class ControlChannel:
         """Closes this connection. The next connection registers again (D7)."""
         if self.is_open and self._socket is not None:
             self._log.info("reconnecting the control channel", why=why)
-            self._spawn(self._socket.close(code=1000, message=b"registers again"))
+            self._spawn(self._socket.close(code=_NORMAL_CLOSURE, message=b"registers again"))
 
-    async def close(self) -> None:
-        """Closes the channel permanently."""
+    async def close(self, orderly: bool) -> None:
+        """Closes the channel permanently. `orderly`: the process ends as it should, so its end is no failure (D142)."""
         self._ended.set()
+        if orderly:
+            self._closing_code = _WORKER_ENDED
         if self._socket is not None:
-            await self._socket.close(code=1000, message=b"the worker stopped")
+            # aiohttp ends the reader first, which closes the socket with the same code.
+            await self._socket.close(code=self._closing_code, message=b"the worker stopped")
 
     async def run(self) -> None:
         """Connects again and again, until the channel is closed or rejected permanently."""
@@ -135,7 +141,7 @@ class ControlChannel:
                 self._sender.cancel()
                 self._sender = None
             with contextlib.suppress(aiohttp.ClientError, OSError):
-                await socket.close()
+                await socket.close(code=self._closing_code)
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> tuple[int, str]:
         greeting = str(uuid.uuid4())

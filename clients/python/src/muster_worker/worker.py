@@ -299,7 +299,7 @@ class Worker:
         }
 
     async def _close(self) -> None:
-        await self._channel.close()
+        await self._channel.close(orderly=self._exit_code == 0)
         for task in self._tasks:
             task.cancel()
         for client in (self._task_rpc, self._plugin_rpc, self._bus):
