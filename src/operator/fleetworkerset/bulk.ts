@@ -16,7 +16,10 @@ export const MAX_ITEMS = 500
 /** A refused revision is sent again after this time, or after a change of the schema. */
 const REFUSED_MS = 30 * 60_000
 
-/** Writes at most {@link MAX_ITEMS} members. @returns why nothing more can be written now; `undefined`: look again, and continue. */
+/**
+ * Writes at most {@link MAX_ITEMS} members. @returns why nothing more can be written now; `undefined`: look again, and
+ * continue.
+ */
 export async function writeMembers(
   context: SetContext,
   config: SetConfig,
