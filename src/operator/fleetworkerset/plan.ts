@@ -16,6 +16,8 @@ import type { FleetWorkerSetStatus, WorkerCounts } from './schema.ts'
 /** Three intervals of `state` frames, so a reconnect does not show. */
 const ONLINE_MS = 45_000
 const MAX_UNACKNOWLEDGED = 1_000
+/** A row that is being read again may turn out unchanged, which is not reported. */
+const STALE_MS = 1_000
 
 export type WorstWorker = NonNullable<FleetWorkerSetStatus['worst']>[number]
 type MemberCounts = Omit<Required<WorkerCounts>, 'matched' | 'pinned' | 'conflicted'>
@@ -137,7 +139,11 @@ function judge(member: Member, facts: PlanFacts): Judgement {
     isUnavailable: trouble !== undefined,
     isRefused: refusal !== undefined,
     problem: refusal === undefined ? trouble : { reason: 'Rejected', message: refusal },
-    inMs: nextChange(record.connected ? undefined : ONLINE_MS - silentMs, owes ? leftMs : undefined),
+    inMs: nextChange(
+      record.connected ? undefined : ONLINE_MS - silentMs,
+      owes ? leftMs : undefined,
+      row.isStale ? STALE_MS : undefined,
+    ),
   }
 }
 

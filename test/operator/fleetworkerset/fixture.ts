@@ -2,12 +2,15 @@
  * Test fixture for sets: the whole operator, a fake API server and a real master over real HTTP, and workers that
  * acknowledge each config.
  */
+import { Buffer } from 'node:buffer'
 import { afterEach } from '@jest/globals'
 import { startOperator, type OperatorOptions, type RunningOperator } from '../../../src/operator/index.ts'
+import { CONSENT_ANNOTATION } from '../../../src/operator/fleetworker/index.ts'
 import { PooledTransport } from '../../../src/operator/kube/index.ts'
 import type { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../../src/operator/fleetworkerset/index.ts'
 import type { HistoryBody, WorkerBody } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
+import { FaultyProxy } from '../../client/faulty-proxy.ts'
 import { eventually, recordingLog } from '../../kit/index.ts'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
@@ -34,6 +37,7 @@ export class SetFixture {
   readonly fake: FakeApiServer
   readonly log = recordingLog()
   #operator: RunningOperator | undefined
+  #proxy: FaultyProxy | undefined
 
   private constructor(master: TestMaster, fake: FakeApiServer) {
     this.master = master
@@ -50,7 +54,7 @@ export class SetFixture {
 
   async start(more: Partial<OperatorOptions> = {}): Promise<void> {
     this.#operator = await startOperator({
-      masterUrl: this.master.url,
+      masterUrl: this.#proxy?.url ?? this.master.url,
       token: () => TOKENS.admin,
       namespace: 'muster',
       watchNamespaces: [],
@@ -104,6 +108,24 @@ export class SetFixture {
     const where = { kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name }
     const object = this.fake.store.get(where)
     this.fake.store.replace(where, '', { ...object, spec: { ...object.spec, ...spec } }, 'kubectl')
+  }
+
+  /** Puts a proxy between the operator and the master. Call it before `start`. */
+  async throughProxy(): Promise<FaultyProxy> {
+    const proxy = await FaultyProxy.start(this.master.url)
+    this.#proxy = proxy
+    ends.push(() => proxy.stop())
+    return proxy
+  }
+
+  /** Creates a Secret that every object of the namespace may use. */
+  secret(name: string, data: Readonly<Record<string, string>>): void {
+    const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
+    this.fake.store.create(
+      { kind: SECRETS, namespace: NAMESPACE },
+      { metadata: { name, annotations: { [CONSENT_ANNOTATION]: '*' } }, data: Object.fromEntries(encoded) },
+      'kubectl',
+    )
   }
 
   delete(kind: FakeKind, name: string): void {
