@@ -139,16 +139,13 @@ function judge(member: Member, facts: PlanFacts): Judgement {
     isUnavailable: trouble !== undefined,
     isRefused: refusal !== undefined,
     problem: refusal === undefined ? trouble : { reason: 'Rejected', message: refusal },
-    inMs: nextChange(
-      record.connected ? undefined : ONLINE_MS - silentMs,
-      owes ? leftMs : undefined,
-      row.isStale ? STALE_MS : undefined,
-    ),
+    inMs: nextChange(record.connected ? 0 : ONLINE_MS - silentMs, leftMs, row.isStale ? STALE_MS : 0),
   }
 }
 
-const nextChange = (...all: readonly (number | undefined)[]): number | undefined => {
-  const future = all.filter((ms) => ms !== undefined && ms > 0) as readonly number[]
+/** @returns the least of these times in the future. */
+function nextChange(...all: readonly number[]): number | undefined {
+  const future = all.filter((ms) => ms > 0)
   return future.length === 0 ? undefined : Math.min(...future)
 }
 
