@@ -27,7 +27,9 @@ import {
   DEFAULT_MAX_OUTCOMES,
   DEFAULT_MAX_QUEUE_LENGTH,
   DEFAULT_MAX_SOCKETS,
+  DEFAULT_TARGET_WAIT_SECONDS,
   MAX_BODY_BYTES,
+  MAX_TARGET_WAIT_SECONDS,
   MAX_TTL_SECONDS,
 } from '../protocol/index.ts'
 import { aborted, systemLoopDelay, systemProcessLoad, systemRandom, systemTime, type Log } from '../runtime/index.ts'
@@ -76,6 +78,11 @@ const LIMITS = {
     help: 'Maximum number of workers that are connected to this master; each needs one open file.',
     fallback: `${DEFAULT_MAX_SOCKETS}`,
   }),
+  loadTargetWaitSeconds: setting(integer(1, MAX_TARGET_WAIT_SECONDS), {
+    name: 'SVC_LOAD_TARGET_WAIT_SECONDS',
+    help: 'How long tasks may wait, in seconds, for svc_wanted_slots and for a load request that names no target.',
+    fallback: `${DEFAULT_TARGET_WAIT_SECONDS}`,
+  }),
   corsOrigins: setting(origins, {
     name: 'SVC_CORS_ORIGINS',
     help: 'Comma-separated origins, such as https://app.example.com, whose pages may call the API from a browser.',
@@ -97,6 +104,11 @@ const TOKENS = {
   workerTokens: setting(text, {
     name: 'SVC_WORKER_TOKENS',
     help: 'Additional worker tokens, for rotation: comma-separated, or a JSON list.',
+    secret: true,
+  }),
+  scalerToken: setting(text, {
+    name: 'SVC_SCALER_TOKEN',
+    help: 'Token of autoscalers, which may only read the load of each type. Not set: there is none.',
     secret: true,
   }),
   tokenScopes: setting(text, {

@@ -24,6 +24,8 @@ export interface MasterSettings {
   readonly maxSockets: number
   /** Origins of pages that may call the API; none if omitted. */
   readonly corsOrigins?: readonly string[] | undefined
+  /** The target wait of `GET …/load` and of `svc_wanted_slots`; 30 if omitted. */
+  readonly loadTargetWaitSeconds?: number
 }
 
 export interface MasterDeps {

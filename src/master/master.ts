@@ -27,10 +27,11 @@ import { StoreEpoch } from './epoch.ts'
 import { createEvents } from './events/index.ts'
 import { createHealth } from './health/index.ts'
 import { createDashboard, createOpenApi, Http, StartupListener, type Address, type Route } from './http/index.ts'
+import { createLoad, type Load } from './load/index.ts'
 import { Inspections } from './inspections/index.ts'
 import { createMasterMembership, type MasterMembership } from './master-membership.ts'
 import { MasterReleases } from './master-releases.ts'
-import { createMetrics, fleetSnapshots, worstByRevision, type FleetSnapshot } from './metrics/index.ts'
+import { createMetrics, fleetSnapshots, workforceOf, worstByRevision, type FleetSnapshot } from './metrics/index.ts'
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
 import { Queue } from './queue/index.ts'
@@ -199,6 +200,7 @@ async function compose(options: MasterOptions, authenticator: Authenticator) {
       releases,
       masters: fleet.masters,
       snapshot: fleet.snapshot,
+      load: fleet.load,
       isServing: () => isServing,
     })),
   ]
@@ -237,6 +239,7 @@ function createFleetParts(
   releases: MasterReleases,
 ) {
   const snapshot = fleetSnapshots(deps)
+  const workersOf = async (type: string) => (await snapshot()).types.find((each) => each.type === type)?.workers ?? []
   const overload = createOverload(deps, loopDelay ?? null)
   const masters = createMasterMembership({ ...deps, releases })
   const streams = createStreams(deps)
@@ -250,10 +253,7 @@ function createFleetParts(
   const registry = createRegistry(deps, {
     onDrain: (ref) => queue.dismissWaiters(ref),
     mayBatch: () => releases.canRead('batches'),
-    worstWorkers: async (type) => {
-      const { types } = await snapshot()
-      return worstByRevision(types.find((each) => each.type === type)?.workers ?? [])
-    },
+    worstWorkers: async (type) => worstByRevision(await workersOf(type)),
   })
   const { announce } = registry
   const control = createControl({
@@ -269,8 +269,9 @@ function createFleetParts(
   const rpc = createRpc(deps, queue)
   const pools = createPools(deps)
   const events = createEvents({ ...deps, masters, announce })
-  const parts: readonly Part[] = [audit, masters, overload, streams, queue, rpc, registry, control, pools, events]
-  return { parts, masters, queue, control, snapshot }
+  const load = createLoad({ ...deps, workforce: async (type) => workforceOf(await workersOf(type)) })
+  const parts: readonly Part[] = [audit, masters, overload, streams, queue, rpc, registry, control, pools, events, load]
+  return { parts, masters, queue, control, snapshot, load }
 }
 
 interface ServiceState {
@@ -278,6 +279,7 @@ interface ServiceState {
   readonly masters: MasterMembership
   readonly releases: MasterReleases
   readonly snapshot: () => Promise<FleetSnapshot>
+  readonly load: Load
   /** False as soon as the master begins to stop. */
   readonly isServing: () => boolean
 }
@@ -286,7 +288,7 @@ interface ServiceState {
 async function createServiceParts(
   deps: MasterDeps,
   options: MasterOptions,
-  { authenticator, masters, releases, snapshot, isServing }: ServiceState,
+  { authenticator, masters, releases, snapshot, load, isServing }: ServiceState,
 ): Promise<readonly Part[]> {
   const { backendScheme, dashboardDir, metricsListen, version } = options
   const faults = tokenFaultsIn(deps)
@@ -297,6 +299,7 @@ async function createServiceParts(
       ...deps,
       masters,
       snapshot,
+      wantedSlots: (type) => load.wantedSlots(type.type, workforceOf(type.workers)),
       backendScheme,
       listen: metricsListen,
       isReady: () => isServing() && deps.backend.health().ok,

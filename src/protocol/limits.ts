@@ -212,6 +212,22 @@ export const MAX_KEPT_POINTERS = 64
 /** Longest JSON pointer in `keep`, in characters. */
 export const MAX_POINTER_CHARS = 256
 
+// The load of a type (D139).
+/** Interval of the samples of the load. */
+export const LOAD_SAMPLE_EVERY_MS = 5_000
+/** Number of these samples that a master keeps. */
+export const LOAD_SAMPLES = 24
+/** The time over which rates are measured. */
+export const LOAD_WINDOW_MS = 60_000
+/** A retry counts for the load if it is due within this time. */
+export const LOAD_DUE_WITHIN_MS = 30_000
+/** `target_wait_seconds` and `SVC_LOAD_TARGET_WAIT_SECONDS`, if they are not set. */
+export const DEFAULT_TARGET_WAIT_SECONDS = 30
+/** Longest `target_wait_seconds`: one day. */
+export const MAX_TARGET_WAIT_SECONDS = 86_400
+/** Greatest number of scheduled tasks that are counted as due. */
+export const MAX_COUNTED_DUE = 10_000
+
 // Tasks (D25, D26, D54).
 /** Visibility timeout of an automation that declares none. */
 export const VISIBILITY_MS = 60_000

@@ -10,14 +10,15 @@
  *   purge      remove dead tasks
  *   configure  change every field of a config, many configs, revisions, enrolment rules, and claims
  *   fleet      what belongs to no single type: the list of automations, the catalog, pools
+ *   scale      the load of the types, for autoscalers (D140)
  *   work       what workers do: poll their config, reserve and settle tasks
  * @see D86
  */
 
-/** The permissions that an entry of SVC_TOKENS can list. `fleet` belongs to admin tokens, `work` to worker tokens. */
+/** The permissions that an entry of SVC_TOKENS can list. Others belong to one role each. */
 export const SCOPED_PERMISSIONS = ['read', 'submit', 'operate', 'consume', 'purge', 'configure'] as const
 /** All permissions. */
-export const PERMISSIONS = [...SCOPED_PERMISSIONS, 'fleet', 'work'] as const
+export const PERMISSIONS = [...SCOPED_PERMISSIONS, 'fleet', 'scale', 'work'] as const
 /** A permission. */
 export type Permission = (typeof PERMISSIONS)[number]
 
@@ -29,6 +30,7 @@ export const ROLE_PERMISSIONS = {
   editor: SCOPED_PERMISSIONS,
   admin: [...SCOPED_PERMISSIONS, 'fleet'],
   worker: ['work'],
+  scaler: ['scale'],
 } as const satisfies Readonly<Record<string, readonly Permission[]>>
 
 /** The roles that an entry of SVC_TOKENS can name. */

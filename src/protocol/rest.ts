@@ -372,7 +372,7 @@ export const ReadyBody = ResponseObject({
 export type ReadyBody = Static<typeof ReadyBody>
 /** What the token of the request may do, and what the master is. */
 export const MeBody = ResponseObject({
-  role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker')]),
+  role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker'), Type.Literal('scaler')]),
   automations: Type.Array(Type.String()),
   version: Type.String(),
   epoch: Type.String(),

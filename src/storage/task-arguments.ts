@@ -116,6 +116,10 @@ export const TASK_CHECKS: Checks<Tasks> = {
     batch('ids', ids, (id) => name('id', id))
   },
   counts: (types) => names('types', types),
+  countDue: (type, withinMs) => {
+    name('type', type)
+    integer('withinMs', withinMs, 0, 3_600_000)
+  },
   cancel: (type, ids, actor, maxOutcomes) => {
     name('type', type)
     name('actor', actor)

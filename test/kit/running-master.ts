@@ -21,6 +21,7 @@ const ROLES = ['viewer', 'responder', 'producer', 'editor'] as const
 export const TOKENS = {
   admin: canaries.create('admin'),
   worker: canaries.create('worker'),
+  scaler: canaries.create('scaler'),
   /** Covers `mailer`. */
   mailer: canaries.create('mailer'),
   /** Covers `probe`. */
@@ -127,6 +128,7 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
     tokens: {
       admin: TOKENS.admin,
       worker: TOKENS.worker,
+      scaler: TOKENS.scaler,
       workerPeers: [],
       scopes: new Map([
         [TOKENS.mailer, ['mailer']],

@@ -6,13 +6,14 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ROLE_PERMISSIONS, SCOPED_PERMISSIONS, type Permission } from '../../src/protocol/index.ts'
 import { startTestMaster, tokenWith, TOKENS, type TestMaster } from '../kit/running-master.ts'
 
-const KINDS = ['none', 'malformed', 'wrong', 'worker', 'covering', 'other', 'every type', 'admin'] as const
+const KINDS = ['none', 'malformed', 'wrong', 'worker', 'scaler', 'covering', 'other', 'every type', 'admin'] as const
 type Kind = (typeof KINDS)[number]
 const AUTHORIZATION: Record<Kind, string | null> = {
   none: null,
   malformed: 'Basic YWRtaW4=',
   wrong: 'Bearer unknown-token-of-the-test',
   worker: `Bearer ${TOKENS.worker}`,
+  scaler: `Bearer ${TOKENS.scaler}`,
   covering: `Bearer ${TOKENS.mailer}`,
   other: `Bearer ${TOKENS.probe}`,
   'every type': `Bearer ${TOKENS.everyType}`,
@@ -26,6 +27,7 @@ const open: Record<Kind, Access> = {
   malformed: 'in',
   wrong: 'in',
   worker: 'in',
+  scaler: 'in',
   covering: 'in',
   other: 'in',
   'every type': 'in',
@@ -36,6 +38,7 @@ const any: Record<Kind, Access> = { ...open, ...closed }
 const admin: Record<Kind, Access> = {
   ...closed,
   worker: 403,
+  scaler: 403,
   covering: 403,
   other: 403,
   'every type': 403,
@@ -44,16 +47,19 @@ const admin: Record<Kind, Access> = {
 const scoped: Record<Kind, Access> = {
   ...closed,
   worker: 403,
+  scaler: 403,
   covering: 'in',
   other: 403,
   'every type': 'in',
   admin: 'in',
 }
+const load: Record<Kind, Access> = { ...scoped, scaler: 'in' }
 /** For paths without a type: a scoped token sees only its own types. */
 const ownTypes: Record<Kind, Access> = { ...scoped, other: 'in' }
 const worker: Record<Kind, Access> = {
   ...closed,
   worker: 'in',
+  scaler: 403,
   covering: 403,
   other: 403,
   'every type': 403,
@@ -108,6 +114,7 @@ const EXPECTED: Record<string, Record<Kind, Access>> = {
   [`POST ${TYPE}/tasks/await`]: scoped,
   [`GET ${TYPE}/queue`]: scoped,
   [`GET ${TYPE}/queue/stats`]: scoped,
+  [`GET ${TYPE}/load`]: load,
   [`PUT ${TYPE}/queue/pause`]: scoped,
   [`DELETE ${TYPE}/queue/pause`]: scoped,
   [`POST ${TYPE}/dead/select`]: scoped,
@@ -170,6 +177,7 @@ const OPENED_BY: Record<string, readonly Permission[]> = {
   [`POST ${TYPE}/tasks/await`]: ['read', 'submit'],
   [`GET ${TYPE}/queue`]: ['read'],
   [`GET ${TYPE}/queue/stats`]: ['read'],
+  [`GET ${TYPE}/load`]: ['read', 'scale'],
   [`PUT ${TYPE}/queue/pause`]: ['operate'],
   [`DELETE ${TYPE}/queue/pause`]: ['operate'],
   [`GET ${TYPE}/dead`]: ['read'],

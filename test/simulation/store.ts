@@ -34,7 +34,7 @@ const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', '
 /** Methods that change nothing. */
 const READING = new Set([
   ...'info get page history read tail peek length bytes list sizes'.split(' '),
-  ...'locate describe queue bodies dead newestDeath counts groups'.split(' '),
+  ...'locate describe queue bodies dead newestDeath counts countDue groups'.split(' '),
 ])
 /** Calls that a full store rejects, because they make it grow. */
 const GROWING = new Set([

@@ -16,7 +16,7 @@ export type TokenCheck =
 export async function checkToken(api: Api, signal?: AbortSignal): Promise<TokenCheck> {
   try {
     const { body: me } = await api.get<Me>(['me'], {}, signal)
-    return me.role === 'worker' ? { kind: 'worker' } : { kind: 'accepted', me }
+    return me.role === 'worker' || me.role === 'scaler' ? { kind: 'worker' } : { kind: 'accepted', me }
   } catch (error) {
     const problem = asProblem(error)
     return problem.status === 401 || problem.status === 403 ? { kind: 'rejected' } : { kind: 'no_response', problem }

@@ -133,10 +133,11 @@ function hasPermission(principal: Principal, permission: Permission): boolean {
   return (ROLE_PERMISSIONS[principal.role] as readonly Permission[]).includes(permission)
 }
 
-function candidatesOf({ admin, worker, workerPeers, scopes, named = [] }: TokenSettings): readonly Candidate[] {
+function candidatesOf({ admin, worker, scaler, workerPeers, scopes, named = [] }: TokenSettings): readonly Candidate[] {
   const editor = new Set<Permission>(SCOPED_PERMISSIONS)
   return [
     ...(admin === null ? [] : [candidate(digestOf(admin), (key, id) => ({ role: 'admin', key, id }))]),
+    ...(scaler === undefined ? [] : [candidate(digestOf(scaler), (key, id) => ({ role: 'scaler', key, id }))]),
     ...(worker === null ? [] : [worker])
       .concat(workerPeers)
       .map((each) => candidate(digestOf(each), (key, id) => ({ role: 'worker', key, id }))),

@@ -8,6 +8,7 @@ import type { Permission } from '../../protocol/index.ts'
 export type Principal =
   | { readonly role: 'admin'; readonly key: string; readonly id: string }
   | { readonly role: 'worker'; readonly key: string; readonly id: string }
+  | { readonly role: 'scaler'; readonly key: string; readonly id: string }
   /** `types` may contain '*'. `name` is set for the tokens of SVC_TOKENS. */
   | {
       readonly role: 'scoped'

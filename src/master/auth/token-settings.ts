@@ -3,7 +3,7 @@
  * Parses the token settings. A pure function: faults are returned as sentences, all of them together. A sentence never
  * contains a token (D21): it names the setting, and an entry of a list by its number.
  *
- *   SVC_ADMIN_TOKEN, SVC_WORKER_TOKEN   one token
+ *   SVC_ADMIN_TOKEN, SVC_WORKER_TOKEN, SVC_SCALER_TOKEN   one token
  *   SVC_WORKER_TOKENS                   tokens separated by commas, or a JSON list
  *   SVC_TOKEN_SCOPES                    JSON object: token → list of automation types, or "*" for every type
  *   SVC_TOKENS                          JSON list of named tokens with permissions (named-tokens.ts)
@@ -19,6 +19,8 @@ export interface TokenSettings {
   /** null if not set. */
   readonly admin: string | null
   readonly worker: string | null
+  /** The token of autoscalers (D140); none if left out. */
+  readonly scaler?: string
   /** Accepted in addition to `worker`, for rotation. */
   readonly workerPeers: readonly string[]
   /** Token → automation types, or '*' for every type. */
@@ -44,6 +46,7 @@ export const TOKEN_VARIABLES = [
   'SVC_ADMIN_TOKEN',
   'SVC_WORKER_TOKEN',
   'SVC_WORKER_TOKENS',
+  'SVC_SCALER_TOKEN',
   'SVC_TOKEN_SCOPES',
   'SVC_TOKENS',
 ] as const
@@ -69,12 +72,14 @@ export function parseTokens(environment: Environment, { allowShort }: TokenRules
     faults.push(...problems.map((problem) => ({ name, problem })))
     return value
   }
+  const scaler = read('SVC_SCALER_TOKEN', (...rest) => single('SVC_SCALER_TOKEN', ...rest))
   const tokens: TokenSettings = {
     admin: read('SVC_ADMIN_TOKEN', (...rest) => single('SVC_ADMIN_TOKEN', ...rest)),
     worker: read('SVC_WORKER_TOKEN', (...rest) => single('SVC_WORKER_TOKEN', ...rest)),
     workerPeers: read('SVC_WORKER_TOKENS', peersOf),
     scopes: read('SVC_TOKEN_SCOPES', scopesOf),
     named: read('SVC_TOKENS', namedTokensOf),
+    ...(scaler !== null && { scaler }),
   }
   faults.push(...sharedTokens(tokens))
   return faults.length === 0 ? { kind: 'valid', tokens } : { kind: 'invalid', faults }
@@ -202,6 +207,7 @@ function sharedDigests(tokens: TokenSettings): readonly TokenFault[] {
 function named({
   admin,
   worker,
+  scaler,
   workerPeers,
   scopes,
 }: TokenSettings): readonly { name: TokenVariable; role: string; where: string; token: string }[] {
@@ -212,6 +218,9 @@ function named({
     ...(worker === null
       ? []
       : [{ name: 'SVC_WORKER_TOKEN' as const, role: 'worker', where: 'SVC_WORKER_TOKEN', token: worker }]),
+    ...(scaler === undefined
+      ? []
+      : [{ name: 'SVC_SCALER_TOKEN' as const, role: 'scaler', where: 'SVC_SCALER_TOKEN', token: scaler }]),
     ...workerPeers.map((token, index) => ({
       name: 'SVC_WORKER_TOKENS' as const,
       role: 'worker',

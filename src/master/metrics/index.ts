@@ -1,4 +1,5 @@
 /** The metrics and the overview of the fleet. */
 export { fleetSnapshots, type FleetSnapshot } from './fleet-snapshot.ts'
 export { createMetrics } from './metrics.ts'
+export { workforceOf } from './overview.ts'
 export { worstByRevision } from './worst-workers.ts'

@@ -20,6 +20,8 @@ import { sharedText } from './shared-text.ts'
 
 export interface MetricsDeps extends MasterDeps {
   readonly snapshot: () => Promise<FleetSnapshot>
+  /** The slots that a type needs; undefined if this is not known. */
+  readonly wantedSlots: (type: TypeNumbers) => number | undefined
   readonly masters: Pick<MasterMembership, 'isLeader'>
   /** The scheme of the backend's URL, such as `filedb`. */
   readonly backendScheme: string
@@ -34,7 +36,7 @@ interface Address {
 }
 
 export function createMetrics(deps: MetricsDeps): Part {
-  const { masters, backendScheme, listen, isReady, snapshot } = deps
+  const { masters, backendScheme, listen, isReady, snapshot, wantedSlots } = deps
   const text = sharedText(deps.clock, async () => {
     const fleet = await snapshot().catch((error: unknown) => {
       deps.log.warn('the store did not respond; fleet series are missing from /metrics', { error })
@@ -47,7 +49,9 @@ export function createMetrics(deps: MetricsDeps): Part {
         { labels: { backend: backendScheme, profile }, value: 1 },
       ]),
       gauge('svc_store_up', 'Whether the store responds.', [{ labels: {}, value: ok ? 1 : 0 }]),
-      fleet === null ? '' : fleetText(shareOf(fleet, deps.masterId, masters.isLeader()), deps.clock.wallMs()),
+      fleet === null
+        ? ''
+        : fleetText(shareOf(fleet, deps.masterId, masters.isLeader()), deps.clock.wallMs(), wantedSlots),
       await deps.metrics.metrics(),
     ].join('')
   })
@@ -105,10 +109,11 @@ function shareOf({ types, pools }: FleetSnapshot, masterId: string, isLeader: bo
   return { types: isLeader ? types : [], pools: isLeader ? pools : [], workers: types.map(exportedOf) }
 }
 
-function fleetText({ types, pools, workers }: Share, nowMs: number): string {
+function fleetText({ types, pools, workers }: Share, nowMs: number, wantedSlots: MetricsDeps['wantedSlots']): string {
   return [
     gauge('svc_workers_total', 'Workers by state.', types.flatMap(byState)),
     gauge('svc_slots', 'Slots of the connected workers.', ofTypes(types, slotsOf)),
+    gauge('svc_wanted_slots', 'Slots for a wait of SVC_LOAD_TARGET_WAIT_SECONDS.', ofTypes(types, wantedSlots)),
     ...workerGauges(workers, nowMs),
     gauge(
       'svc_stream_length',

@@ -32,6 +32,17 @@ export function slotsOf({ workers }: Pick<TypeNumbers, 'workers'>): number {
   return workers.reduce((sum, { masterId, stats }) => sum + (masterId === null ? 0 : (stats?.slots ?? 0)), 0)
 }
 
+/**
+ * Counts the workers that take tasks: connected and enabled, with at least one slot, neither draining nor idle.
+ * @returns their number, and the slots that run in them.
+ */
+export function workforceOf(workers: readonly WorkerNumbers[]): { readonly slots: number; readonly workers: number } {
+  const taking = workers.filter(
+    ({ masterId, state }) => masterId !== null && (state === 'RUNNING' || state === 'ERROR'),
+  )
+  return { slots: slotsOf({ workers: taking }), workers: taking.length }
+}
+
 function overviewOf(numbers: TypeNumbers): OverviewBody['automations'][string] {
   const { kind, workers, counts, streamLength } = numbers
   return {

@@ -127,7 +127,7 @@ export class Identity {
   #learn({ role, automations }: MeBody): void {
     this.#isAdmin = role === 'admin'
     // A worker token may call none of the routes that the operator uses.
-    const types = role === 'worker' ? [] : automations
+    const types = role === 'worker' || role === 'scaler' ? [] : automations
     const rights = JSON.stringify(types.toSorted())
     if (rights === this.#rights) return
     this.#rights = rights

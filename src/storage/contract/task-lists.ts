@@ -40,4 +40,15 @@ export interface TaskLists {
    * @see D116
    */
   list(type: string, place: TaskPlace, after: string | null, limit: number, bytes?: number): Promise<TaskList>
+  /**
+   * Counts the scheduled tasks that become pending soon, those that are due already included. The cost does not depend
+   * on the number of tasks that are due later. On Redis, tasks that were cancelled may still count.
+   *
+   * @param type The automation type.
+   * @param withinMs How soon, 0 to 3,600,000 ms.
+   * @returns at most 10,000.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D139
+   */
+  countDue(type: string, withinMs: number): Promise<number>
 }

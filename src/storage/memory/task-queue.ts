@@ -33,6 +33,7 @@ import {
   totalsOf,
   withAttempt,
 } from '../index.ts'
+import { MAX_COUNTED_DUE } from '../../protocol/index.ts'
 import type {
   Counts,
   FailedAttempt,
@@ -360,6 +361,10 @@ export class TaskQueue {
   page(place: TaskPlace, after: readonly [number, number] | null, limit: number): ReturnType<typeof pageOf> {
     const [deadlines, scheduled] = [this.#deadlines, this.#scheduled]
     return pageOf({ tiers: this.#pending.tiers, deadlines, scheduled, dead: this.dead }, place, after, limit)
+  }
+
+  countDue(withinMs: number): number {
+    return this.#scheduled.countDue(this.#store.now() + withinMs, MAX_COUNTED_DUE)
   }
 
   counts(): Counts {

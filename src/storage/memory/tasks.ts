@@ -300,6 +300,10 @@ export class MemoryTasks implements Sync<Tasks> {
     })
   }
 
+  countDue(type: string, withinMs: number): number {
+    return this.#of(type).countDue(withinMs)
+  }
+
   counts(types: readonly string[]): readonly Counts[] {
     return types.map((type) => this.#of(type).counts())
   }

@@ -78,6 +78,20 @@ export class TimerQueue<T> {
     return nearest.toSorted(byPosition).slice(0, limit)
   }
 
+  /** Counts the timers up to a time, at most `max`. Timers that are due later cost nothing. */
+  countDue(untilMs: number, max: number): number {
+    const { entries } = this.#heap
+    const open = [0] // An entry of a heap is not before its parent.
+    let count = 0
+    for (let at = open.pop(); at !== undefined && count < max; at = open.pop()) {
+      const timer = entries[at]
+      if (timer === undefined || timer.rank > untilMs) continue
+      if (isRunning(timer)) count += 1
+      open.push(2 * at + 1, 2 * at + 2)
+    }
+    return count
+  }
+
   #rebuild(): void {
     this.#heap.filter(({ value }) => value !== null)
     this.#cancelled = 0

@@ -16,6 +16,7 @@ const LOCATE = script('tasks.locate')
 const SHOW = taskScript('tasks.queue')
 const BODIES = script('tasks.bodies')
 const COUNTS = taskScript('tasks.counts')
+const COUNT_DUE = script('tasks.count-due')
 
 export async function locate(
   caller: TaskCaller,
@@ -61,6 +62,9 @@ export async function bodies(
 /** One script a type: each has a hash tag of its own. */
 export const counts = (caller: TaskCaller, types: readonly string[]): Promise<readonly Counts[]> =>
   Promise.all(types.map((type) => countsOf(caller, type)))
+
+export const countDue = async (caller: TaskCaller, type: string, withinMs: number): Promise<number> =>
+  Number(await run(caller, COUNT_DUE, type, [withinMs], READS))
 
 async function countsOf(caller: TaskCaller, type: string): Promise<Counts> {
   const reply = listOf(await run(caller, COUNTS, type, [], READS))

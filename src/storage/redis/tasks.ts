@@ -5,7 +5,7 @@
 import { cutError } from '../index.ts'
 import { cancel } from './tasks-cancel.ts'
 import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
-import { bodies, counts, locate, queue } from './tasks-inspect.ts'
+import { bodies, countDue, counts, locate, queue } from './tasks-inspect.ts'
 import { describe } from './tasks-outcomes.ts'
 import { list } from './tasks-list.ts'
 import { reserve } from './tasks-reserve.ts'
@@ -72,6 +72,7 @@ export function createTasks(
     clearDead: (type) => clearDead(caller, type),
     applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
     counts: (types) => counts(caller, types),
+    countDue: (type, withinMs) => countDue(caller, type, withinMs),
     cancel: (type, ids, actor, maxOutcomes) => cancel(caller, type, ids, actor, maxOutcomes),
     pause: (type, wanted) => pause(caller, type, wanted),
     resume: (type) => resume(caller, type),

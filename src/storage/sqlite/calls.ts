@@ -68,6 +68,7 @@ const RULES = {
     clearDead: WRITE,
     applyToDead: WRITE,
     counts: READ,
+    countDue: READ,
     cancel: CANCEL,
     pause: WRITE,
     resume: WRITE,

@@ -1,5 +1,5 @@
 /** @module storage/sqlite/engine-inspect  TaskInspection finds, lists and counts tasks. It changes nothing. */
-import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
+import { MAX_COUNTED_DUE, MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import {
   charsOfState,
   lastingPause,
@@ -48,10 +48,18 @@ function statementsOf(db: Database) {
         'SELECT submitted FROM task WHERE type = ? AND place = 0 AND tier = ? ORDER BY ord LIMIT 1',
       )
       .pluck(),
+    due: db
+      .prepare<[number, number, number], number>(
+        'SELECT count(*) FROM (SELECT 1 FROM task WHERE type = ? AND place = 2 AND due <= ? LIMIT ?)',
+      )
+      .pluck(),
   }
 }
 
-export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'bodies' | 'describe' | 'counts'> {
+export class TaskInspection implements Pick<
+  Sync<Tasks>,
+  'locate' | 'queue' | 'bodies' | 'describe' | 'counts' | 'countDue'
+> {
   readonly #txn: Transaction
   readonly #names: Names
   readonly #sequences: TokenSequences
@@ -111,6 +119,11 @@ export class TaskInspection implements Pick<Sync<Tasks>, 'locate' | 'queue' | 'b
 
   counts(types: readonly string[]): readonly Counts[] {
     return types.map((type) => this.#countsOf(type))
+  }
+
+  countDue(typeName: string, withinMs: number): number {
+    const queue = this.#find(typeName)
+    return queue === undefined ? 0 : (this.#sql.due.get(queue.type, this.#txn.nowMs + withinMs, MAX_COUNTED_DUE) ?? 0)
   }
 
   #countsOf(typeName: string): Counts {

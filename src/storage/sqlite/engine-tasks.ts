@@ -143,6 +143,10 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#inspection.counts(types)
   }
 
+  countDue(type: string, withinMs: number): number {
+    return this.#inspection.countDue(type, withinMs)
+  }
+
   dead(type: string, n: number, bytes?: number, after?: number): DeadPage {
     return this.#dead.list(type, n, bytes, after)
   }

@@ -248,6 +248,32 @@ export const TASK_CONTROL: readonly Row[] = [
     by('master/registry/bulk.test.ts', 'lists counters and the worst workers of each revision (D138)'),
   ],
   [
+    'D139a',
+    'The load of a type advises slots and workers for a target wait, by counters alone.',
+    by('master/load/load.test.ts', 'advises the slots for the target wait, by arrivals, backlog and the time of a run'),
+    by('master/load/load.test.ts', 'advises at least the tasks in flight, and 0 only without backlog and arrivals'),
+    by('master/load/load.test.ts', 'of two masters give the same advice within one sample'),
+    by('storage/contract/tasks-sweep.ts', 'counts the scheduled tasks that become pending within a time'),
+    by('master/load/routes.test.ts', 'is exported as svc_wanted_slots by the leading master'),
+  ],
+  [
+    'D139b',
+    'A master that started, or a store that does not respond, never advises scale-in.',
+    by('master/load/load.test.ts', 'advises no scale-in until it has sampled for a minute'),
+    by('master/load/load.test.ts', 'keeps the slots while tasks wait and no run has ended'),
+    by('master/load/load.test.ts', 'count tasks that are due within 30 s, and begin anew when the store lost changes'),
+    by(
+      'master/load/routes.test.ts',
+      'returns 404 for a continuous automation, and 503 if the counts are older than 15 s',
+    ),
+  ],
+  [
+    'D140',
+    'The token of autoscalers reads the load and /me, and nothing else.',
+    by('master/load/routes.test.ts', 'returns the counters of the queue to the token of autoscalers'),
+    by('master/matrix.test.ts', 'allows the expected kinds of token and no others, in every cell'),
+  ],
+  [
     'D120c',
     'A worker whose config is of the epoch of the store does not poll it when it connects.',
     by('worker/config.test.ts', 'does not poll if its config is of the epoch of the store, and is known to the master'),

@@ -38,12 +38,15 @@ describe('parseTokens', () => {
       scopes: new Map([['s', ['mailer', '*']]]),
       named: [],
     })
+    expect(tokensOf(parse({ SVC_SCALER_TOKEN: 's' }))).toMatchObject({ admin: null, scaler: 's' })
     expect(tokensOf(parse({ SVC_WORKER_TOKENS: '["x", "y"]' })).workerPeers).toEqual(['x', 'y'])
     expect(tokensOf(parse({}))).toEqual({ admin: null, worker: null, workerPeers: [], scopes: new Map(), named: [] })
   })
 
   it.each([
     [{ SVC_ADMIN_TOKEN: '' }, 'SVC_ADMIN_TOKEN is empty'],
+    [{ SVC_SCALER_TOKEN: '' }, 'SVC_SCALER_TOKEN is empty'],
+    [{ SVC_ADMIN_TOKEN: SECRET, SVC_SCALER_TOKEN: SECRET }, 'SVC_SCALER_TOKEN and SVC_ADMIN_TOKEN are the same token'],
     [{ SVC_ADMIN_TOKEN: `${SECRET} two` }, 'SVC_ADMIN_TOKEN contains a space'],
     [{ SVC_WORKER_TOKEN: `${SECRET}é` }, 'SVC_WORKER_TOKEN contains a space or a non-ASCII character'],
     [{ SVC_WORKER_TOKEN: SECRET.repeat(300) }, 'SVC_WORKER_TOKEN is longer'],

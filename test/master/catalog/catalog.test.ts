@@ -39,6 +39,7 @@ describe('me (D32)', () => {
   it.each([
     [TOKENS.admin, 'admin', ['*'], [...SCOPED_PERMISSIONS, 'fleet'], null],
     [TOKENS.worker, 'worker', ['*'], ['work'], null],
+    [TOKENS.scaler, 'scaler', ['*'], ['scale'], null],
     [TOKENS.mailer, 'scoped', ['mailer'], SCOPED_PERMISSIONS, null],
     [TOKENS.everyType, 'scoped', ['*'], SCOPED_PERMISSIONS, null],
     [TOKENS.responder, 'scoped', ['mailer'], ['read', 'operate'], 'responder'],

@@ -329,6 +329,27 @@ export function tasksSweep(name: string, create: Create): void {
     })
   })
 
+  describe(`${name} backend: tasks.countDue`, () => {
+    const open = storeFixtures(create)
+
+    it('counts the scheduled tasks that become pending within a time, at most 10,000 (D139)', async () => {
+      const { backend, clock } = await open()
+      expect(await backend.tasks.countDue(TYPE, 0)).toBe(0)
+      const now = clock.wallMs()
+      const delayed = (id: string, ms: number) => task(id, { notBeforeMs: now + ms })
+      await submit(backend, 'now', delayed('a', 10 * SECOND), delayed('b', 30 * SECOND), delayed('c', HOUR))
+      expect(await backend.tasks.countDue(TYPE, 9 * SECOND)).toBe(0)
+      expect(await backend.tasks.countDue(TYPE, 30 * SECOND)).toBe(2)
+      expect(await backend.tasks.countDue('other', HOUR)).toBe(0)
+      clock.advance(MINUTE)
+      expect(await backend.tasks.countDue(TYPE, 0)).toBe(2)
+      expect(await backend.tasks.countDue(TYPE, HOUR)).toBe(3)
+      for (let i = 0; i < 21; i += 1)
+        await submit(backend, ...Array.from({ length: 500 }, (_, at) => delayed(`m${i}-${at}`, HOUR)))
+      expect(await backend.tasks.countDue(TYPE, HOUR)).toBe(10_000)
+    })
+  })
+
   describe(`${name} backend: tasks.locate, queue and counts`, () => {
     const open = storeFixtures(create)
 
