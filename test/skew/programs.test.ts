@@ -208,6 +208,44 @@ withRedisServer('a store with revisions, which the previous release does not kno
   )
 })
 
+withRedisServer('a worker that ended in an orderly way', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s is not shown as such after it registered at a previous master and was killed (D142)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      const record = () => fleet.ok<Record<string, unknown>>('GET', `${SLOW}/workers/w-1`)
+      const becomes = (connected: boolean) =>
+        eventually(`connected is ${connected}`, async () => (await record())['connected'] === connected)
+      const join = () => fleet.startWorker('slow', 'w-1', { ...settingsOf(CURRENT), NOTES: notesOf(fleet) })
+      await startMaster(fleet, CURRENT)
+      const first = join()
+      await eventually(
+        'the worker is registered',
+        async () => (await fleet.call('GET', `${SLOW}/workers/w-1`)).status === 200,
+      )
+      first.child.kill('SIGTERM')
+      expect(await first.exited).toBe(0)
+      await becomes(false)
+      expect(await record()).toMatchObject({ ended: true })
+      await fleet.stopMaster()
+      forgetDocument(fleet.url)
+      await startMaster(fleet, PREVIOUS)
+      const second = join()
+      await becomes(true)
+      second.child.kill('SIGKILL')
+      await becomes(false)
+      await fleet.stopMaster()
+      forgetDocument(fleet.url)
+      await startMaster(fleet, CURRENT)
+      expect(await record()).toMatchObject({ connected: false, ended: false })
+    },
+    60_000,
+  )
+})
+
 withRedisServer('a store with enrolment rules, which the previous release does not know', () => {
   it.each(['SQLite', 'Redis'] as const)(
     'on %s is served by it, which enrols no worker, and works again (D141)',

@@ -34,8 +34,8 @@ function statementsOf(db: Database) {
     renew: db.prepare<
       [string, string, string, string | null, ReportedState, number, number, string | null, number, string]
     >(
-      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, labels = ?, state = ?, since = ?, seen = ?, drain = ?,
-          ended = NULL WHERE type = ? AND id = ?`,
+      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, labels = ?, state = ?, since = ?, seen = ?, drain = ?
+        WHERE type = ? AND id = ?`,
     ),
     remove: [
       'DELETE FROM worker WHERE type = ? AND id = ?',

@@ -174,16 +174,16 @@ export function bulkConfigs(name: string, create: Create): void {
 
     it('keeps the newest 50 changes, bulk changes and others', async () => {
       const { backend } = await fixture()
-      for (let gen = 0; gen < 52; gen += 1) {
+      for (let gen = 0; gen < 53; gen += 1) {
         const expectConfig = gen === 0 ? DEFAULTS : CONFIG
         if (gen % 2 === 0) await backend.configs.putMany(TYPE, BULK, [put('w1', { expectGen: gen, expectConfig })])
         else await backend.configs.put({ ...ref('w1'), expectGen: gen, config: CONFIG, changed: [], actor: 'admin' })
       }
       const history = await backend.configs.history(ref('w1'), 100)
-      expect(history.map(({ gen }) => gen)).toEqual(Array.from({ length: 50 }, (_, i) => 52 - i))
+      expect(history.map(({ gen }) => gen)).toEqual(Array.from({ length: 50 }, (_, i) => 53 - i))
       expect(history.slice(0, 2).map(({ config, bulk }) => [config, bulk?.revision])).toEqual([
-        [CONFIG, undefined],
         [null, 'r1'],
+        [CONFIG, undefined],
       ])
     })
 

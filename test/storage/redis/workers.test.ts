@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
+import { createRevisions } from '../../../src/storage/redis/revisions.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
 import { KeyedMutex } from '../../../src/storage/redis/keyed-mutex.ts'
 import { RedisWorkers, type RegistryLimits } from '../../../src/storage/redis/workers.ts'
@@ -180,6 +181,27 @@ withRedisServer('redis registry', () => {
       expect(Object.keys(await contents(client))).toEqual([gone])
       await workers.register(names(4).map((id) => registration(id, 'm1/2')))
       expect(Object.keys(await contents(client))).not.toContain(gone)
+    })
+  })
+
+  describe('redis registry, labels of a worker that a release without revisions forgot', () => {
+    it.each([
+      ['none', undefined, null],
+      ['that of its enrolment', { revision: 'r1', variant: 'v2', managedBy: null }, 'r1/v2'],
+    ])('become %s when it registers again, and count once', async (_, enrolment, label) => {
+      const { workers } = groups()
+      const revisions = createRevisions(caller)
+      await revisions.put(TYPE, { name: 'r1', config: '{}', managedBy: null, actor: 'a' })
+      const first = { revision: 'r1', variant: 'v1', managedBy: null }
+      await workers.register([registration('w0', 'm1/1', { enrolment: first })])
+      const stem = `muster:{a:${TYPE}}:`
+      for (const field of ['desc', 'st', 'sn', 'conn', 'dr', 'mb', 'g', 'cfg', 'cs', 'lb'])
+        await client.hdel(stem + field, 'w0')
+      await client.zrem(`${stem}ix`, 'w0')
+      await client.zadd(`${stem}gone`, 0, 'w0')
+      await workers.register([registration('w0', 'm1/2', { enrolment })])
+      expect(await workers.get([ref('w0')])).toMatchObject([{ configRevision: label, config: { gen: 1 } }])
+      expect(await revisions.list(TYPE)).toMatchObject([{ workers: label === null ? 0 : 1 }])
     })
   })
 
