@@ -219,9 +219,9 @@ withRedisServer('a worker that ended in an orderly way', () => {
       const record = () => fleet.ok<Record<string, unknown>>('GET', `${SLOW}/workers/w-1`)
       const becomes = (connected: boolean) =>
         eventually(`connected is ${connected}`, async () => (await record())['connected'] === connected)
-      const join = () => fleet.startWorker('slow', 'w-1', { ...settingsOf(CURRENT), NOTES: notesOf(fleet) })
+      const joinWorker = () => fleet.startWorker('slow', 'w-1', { ...settingsOf(CURRENT), NOTES: notesOf(fleet) })
       await startMaster(fleet, CURRENT)
-      const first = join()
+      const first = joinWorker()
       await eventually(
         'the worker is registered',
         async () => (await fleet.call('GET', `${SLOW}/workers/w-1`)).status === 200,
@@ -233,7 +233,7 @@ withRedisServer('a worker that ended in an orderly way', () => {
       await fleet.stopMaster()
       forgetDocument(fleet.url)
       await startMaster(fleet, PREVIOUS)
-      const second = join()
+      const second = joinWorker()
       await becomes(true)
       second.child.kill('SIGKILL')
       await becomes(false)

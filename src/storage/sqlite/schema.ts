@@ -25,7 +25,7 @@
  * of groups has all pending rows of such a type, and none of types that have neither groups nor a policy. `group_rate`
  * has the time up to which a group has used its rate (group-rules.ts); without a row it is unused.
  *
- * `worker.ended` is `seen` if the process ended in an orderly way. Each register changes `seen`, also that of an earlier
+ * `worker.ended` is `seen` if the process ended in an orderly way. Each register changes `seen`, also one by an earlier
  * program.
  *
  * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the

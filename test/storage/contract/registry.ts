@@ -166,12 +166,12 @@ export function registry(name: string, create: Create): void {
       expect(await ended()).toBe(false)
       await backend.workers.disconnect([conn('w1', 'm1/2')])
       expect(await ended()).toBe(false)
-      for (const [name, isOrderly] of [
+      for (const [via, isOrderly] of [
         ['m1/3', true],
         ['m1/4', false],
       ] as const) {
-        await backend.workers.register([registration('w1', name)]) // Within the same millisecond.
-        await backend.workers.disconnect([{ ...conn('w1', name), ended: isOrderly }])
+        await backend.workers.register([registration('w1', via)]) // Within the same millisecond.
+        await backend.workers.disconnect([{ ...conn('w1', via), ended: isOrderly }])
         expect(await ended()).toBe(isOrderly)
       }
     })
