@@ -84,9 +84,9 @@ describe('the load (D139)', () => {
   })
 
   it('keeps the slots while tasks wait and no run has ended', () => {
-    const stuck = steady(24, {}, { pending: 100, inFlight: 64 })
+    const stuck = steady(24, {}, { pending: 100, inFlight: 10 })
     expect(loadOf(stuck, STAFF, OPTIONS)).toMatchObject({ mean_run_seconds: null, wanted_slots: 64 })
-    expect(loadOf(stuck, { slots: 0, workers: 0 }, OPTIONS).wanted_slots).toBe(64)
+    expect(loadOf(stuck, { slots: 0, workers: 0 }, OPTIONS).wanted_slots).toBe(10)
     const fromZero = steady(24, {}, { pending: 100 })
     expect(loadOf(fromZero, { slots: 0, workers: 0 }, OPTIONS)).toMatchObject({ wanted_slots: 1, wanted_workers: 1 })
   })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis'
 import type { Caller, CallOptions, Reply } from '../../../src/storage/redis/caller.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
+import { key } from '../../../src/storage/redis/keys.ts'
 import { createRevisions } from '../../../src/storage/redis/revisions.ts'
 import { createStats } from '../../../src/storage/redis/stats.ts'
 import { KeyedMutex } from '../../../src/storage/redis/keyed-mutex.ts'
@@ -206,6 +207,23 @@ withRedisServer('redis registry', () => {
   })
 
   describe('redis registry, batches', () => {
+    it('remove tallies that an earlier release left when it dropped their revisions (D138)', async () => {
+      const revisions = createRevisions(caller)
+      const revision = (name: string) => ({ name, config: '{}', managedBy: null, actor: 'a' })
+      for (const name of ['r1', 'r2']) {
+        await revisions.put(TYPE, revision(name))
+        await revisions.addTallies(TYPE, [{ revision: name, counters: { runs_ok: 1 } }])
+      }
+      const keyOf = (part: string): string => key('a', TYPE, part)
+      for (const name of ['r1', 'r2']) {
+        for (const hash of ['ru', 'rd']) await client.hdel(keyOf(hash), name)
+        await client.zrem(keyOf('ro'), name)
+      }
+      await revisions.put(TYPE, revision('r2'))
+      expect(await client.hkeys(keyOf('rt'))).toEqual([])
+      expect(await revisions.list(TYPE)).toMatchObject([{ name: 'r2', tally: {} }])
+    })
+
     it('returns results in the order of the items when a call is split into several scripts', async () => {
       const { workers } = groups()
       const types = ['a', 'b']
