@@ -113,7 +113,7 @@ api-fuzz: .tools/built ## Send ten minutes of hostile and ordinary requests to e
 bench: .tools/built .tools/bench-ready ## Measure Muster next to its peers; takes minutes on an idle machine (ARGS="--only cycle-100")
 	@CI=true hack/install-debian.sh redis-server
 	@node test/bench/main.mjs $(ARGS)
-bench-operator: .tools/built ## Measure the operator with 1,000 FleetWorkers on a real API server, alone and next to controller-runtime; 40 minutes on an idle machine (ARGS="--crs 10000", ARGS="--only paired")
+bench-operator: .tools/built ## Measure the operator with 1,000 FleetWorkers on a real API server, alone and next to controller-runtime; 40 minutes on an idle machine (ARGS="--crs 10000", ARGS="--only paired", ARGS="--set --crs 10000")
 	@CI=true hack/install-debian.sh golang-go
 	@for program in etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@node test/bench/operator/main.mjs $(ARGS)

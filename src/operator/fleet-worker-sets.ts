@@ -9,8 +9,8 @@
  *   FleetWorker created, deleted ──▶ the same: it pins its worker
  *   type listed, schema changed, source changed, master recovered ──▶ the sets concerned
  *
- * The kind may be missing, since Helm does not upgrade the kinds of a chart. Then there are no sets, and the operator
- * works as before.
+ * The kind may be missing, as after an upgrade of the image alone. Then there are no sets, and the operator works as
+ * before.
  */
 import type { Log, Random, Time } from '../runtime/index.ts'
 import type { TableChange } from './fleet/index.ts'
@@ -35,7 +35,7 @@ import {
 } from './kube/index.ts'
 import { SetTerm, type SetTermDeps } from './set-term.ts'
 
-/** Events of workers within this time are one look. */
+/** The least time between two looks because of workers. The first event is looked at immediately. */
 const COALESCE_MS = 250
 const SET_CLAIM = /^kubernetes:[^/#]+\/fleetworkersets\//
 
@@ -58,6 +58,8 @@ export class FleetWorkerSets {
   readonly #queue: WorkQueue
   readonly #watches: readonly WatchLoop<FleetWorkerSetObject>[]
   readonly #health: Health<FleetWorkerSetObject>
+  /** When the sets of a type are due, or were due last, because of a worker. */
+  readonly #dueMs = new Map<string, number>()
   #term: SetTerm | undefined
 
   constructor(deps: FleetWorkerSetsDeps) {
@@ -181,7 +183,12 @@ export class FleetWorkerSets {
   }
 
   #lookSoon(type: string): void {
+    const nowMs = this.#deps.time.monotonicMs()
+    const lastMs = this.#dueMs.get(type) ?? -Infinity
+    if (lastMs > nowMs) return
+    const dueMs = Math.max(nowMs, lastMs + COALESCE_MS)
+    this.#dueMs.set(type, dueMs)
     for (const { metadata } of this.#cache.byIndex('type', type))
-      this.#queue.addAfter(keyOf(metadata), COALESCE_MS, PRIORITY.event)
+      this.#queue.addAfter(keyOf(metadata), dueMs - nowMs, PRIORITY.event)
   }
 }

@@ -10,7 +10,7 @@ import { parse } from 'yaml'
 import { startApiServer } from '../../operator/real-apiserver.ts'
 import { ADMIN_TOKEN, call, cpuMs, firstLine, freePort, rssBytes, start, startMaster } from '../processes.mjs'
 import { Passage } from './passage.mjs'
-import { COLLECTION, fleetWorker, NAMESPACE, workerPath } from './resources.mjs'
+import { COLLECTION, fleetWorker, fleetWorkerSet, NAMESPACE, SETS, TYPES, workerPath } from './resources.mjs'
 import { MasterFeed, ResourceWatch } from './watchers.mjs'
 
 const HERE = import.meta.dirname
@@ -35,18 +35,24 @@ export class Environment {
   #kubeconfigs = {}
   #passageUrl
   #operators = new Set()
+  #hasSet
   /** No operator has started since the FleetWorkers were created. */
   #isFresh = false
 
-  /** @param options.profiles Folder for CPU profiles of the operators; undefined: no profiles. */
-  constructor({ count, profiles }) {
+  /**
+   * @param options.profiles Folder for CPU profiles of the operators; undefined: no profiles.
+   * @param options.hasSet One FleetWorkerSet for all workers, which are of one type, in place of FleetWorkers.
+   */
+  constructor({ count, profiles, hasSet = false }) {
     this.count = count
+    this.#hasSet = hasSet
     this.#profiles = profiles
   }
 
   async start() {
     this.server = await startApiServer()
-    await this.server.install(parse(readFileSync('crds/fleetworkers.muster.dev.yaml', 'utf8')))
+    for (const plural of ['fleetworkers', 'fleetworkersets'])
+      await this.server.install(parse(readFileSync(`crds/${plural}.muster.dev.yaml`, 'utf8')))
     for (const name of ['muster', NAMESPACE]) await this.#ok('POST', '/api/v1/namespaces', { metadata: { name } })
     await this.#apply('-k', 'manifests/operator/cluster-wide')
     await this.#apply('-n', 'muster', '-f', join(HERE, 'baseline/rights.yaml'))
@@ -71,10 +77,11 @@ export class Environment {
 
   async #startFleet() {
     this.master = await startMaster('memory://', { automations: AUTOMATIONS, port: this.master?.port })
-    this.#workers = start(process.execPath, [join(HERE, 'workers.mjs'), `${this.master.port}`, `${this.count}`])
+    const args = [`${this.master.port}`, `${this.count}`, ...(this.#hasSet ? [TYPES[0]] : [])]
+    this.#workers = start(process.execPath, [join(HERE, 'workers.mjs'), ...args])
     await firstLine(this.#workers)
     await this.#createAll()
-    this.watch = new ResourceWatch(this.server)
+    this.watch = new ResourceWatch(this.server, this.#collection)
     this.feed = new MasterFeed(this.master.url)
     await Promise.all([this.watch.start(), this.feed.start()])
     this.#isFresh = true
@@ -86,7 +93,12 @@ export class Environment {
     await this.master?.kill()
   }
 
+  get #collection() {
+    return this.#hasSet ? SETS : COLLECTION
+  }
+
   async #createAll() {
+    if (this.#hasSet) return this.#ok('POST', SETS, fleetWorkerSet())
     let next = 0
     await Promise.all(
       Array.from({ length: MAX_CONCURRENT_CREATES }, async () => {
@@ -132,9 +144,9 @@ export class Environment {
     return answer
   }
 
-  /** Changes the spec of a FleetWorker. */
+  /** Changes the spec of a FleetWorker, or of the set. */
   edit(name, spec) {
-    return this.#ok('PATCH', `${COLLECTION}/${name}`, { spec }, 'application/merge-patch+json')
+    return this.#ok('PATCH', `${this.#collection}/${name}`, { spec }, 'application/merge-patch+json')
   }
 
   /** Changes the config of a worker at the master, as a dashboard user does. */

@@ -2,7 +2,7 @@
 // Measures the operator with a real kube-apiserver, a real master and simulated workers, first alone, then alternately
 // with an operator that is written with controller-runtime, and checks the gates.
 // Usage: make bench-operator ARGS="…", or node test/bench/operator/main.mjs
-//   [--crs 1000] [--rounds 5] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--out FILE]
+//   [--crs 1000] [--rounds 5] [--outage-seconds 600] [--only PHASE,…] [--profile DIR] [--set] [--out FILE]
 // Exit: 0 measured and every gate held; 1 a gate was missed or something failed; 2 wrong arguments.
 import { existsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
@@ -15,6 +15,7 @@ import { buildBaseline } from './contenders.mjs'
 import { measurePaired, PAIRED } from './paired.mjs'
 import { pairedTableOf, pairedVerdictsOf } from './paired-rows.mjs'
 import { PHASES, picker } from './phases.mjs'
+import { measureSet } from './set.mjs'
 import { stampOf, store, storePaired } from './stored.mjs'
 import { loadTableOf, tableOf, verdictsOf } from './verdicts.mjs'
 import { Environment } from './environment.mjs'
@@ -33,6 +34,7 @@ alternately with an operator that is written with controller-runtime.
                        paired rows, after the cold start of each: paired, which is all of them, or some of
                        ${PAIRED.slice(1).join(', ')}
   --profile DIR        a CPU profile of each operator that ends in order
+  --set                in place of all this: one FleetWorkerSet for --crs workers; SET.md gets the result of 10000
   --out FILE           the result as JSON
 `
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kubectl']
@@ -51,6 +53,7 @@ function settings() {
       'outage-seconds': { type: 'string', default: '600' },
       only: { type: 'string' },
       profile: { type: 'string' },
+      set: { type: 'boolean', default: false },
       out: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -162,6 +165,7 @@ async function main() {
   const options = settings()
   if (options.help) return say(HELP)
   checkMachine(options.crs)
+  if (options.set) return ofSet(options)
   if (options.paired.length > 0) buildBaseline()
   const beganMs = nowMs()
   const result = await measureAll(options)
@@ -169,6 +173,12 @@ async function main() {
   say(`\n${Math.round((nowMs() - beganMs) / 1_000)} s in all`)
   write(result)
   const missed = [...result.verdicts, ...result.pairedVerdicts].filter(({ met }) => met === false)
+  if (missed.length > 0) say(`missed: ${missed.map(({ title }) => title).join('; ')}`)
+  process.exitCode = missed.length === 0 ? 0 : 1
+}
+
+async function ofSet({ crs: count, profile: profiles }) {
+  const missed = (await measureSet({ count, profiles, say })).filter(({ met }) => met === false)
   if (missed.length > 0) say(`missed: ${missed.map(({ title }) => title).join('; ')}`)
   process.exitCode = missed.length === 0 ? 0 : 1
 }

@@ -86,10 +86,11 @@ function worst(loops, field) {
 
 /** @returns `met`: null without a gate; undefined without a figure. */
 export function verdictsOf({ figures, loops }) {
-  return ROWS.map(({ title, unit, of, below, atMost }) => {
-    const value = of(figures, loops)
-    return { title, unit, value, gate: gateText({ below, atMost }), met: isMet(value, { below, atMost }) }
-  })
+  return ROWS.map((row) => verdictOf(row, row.of(figures, loops)))
+}
+
+export function verdictOf({ title, unit, below, atMost }, value) {
+  return { title, unit, value, gate: gateText({ below, atMost }), met: isMet(value, { below, atMost }) }
 }
 
 function gateText({ below, atMost }) {

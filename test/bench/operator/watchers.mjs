@@ -50,6 +50,7 @@ async function* linesOf(body) {
 
 export class ResourceWatch {
   #server
+  #collection
   #agent
   #abort = new AbortController()
   #waiters = new Waiters()
@@ -59,8 +60,9 @@ export class ResourceWatch {
   statusWrites = new Map()
   readyFlips = new Map()
 
-  constructor(server) {
+  constructor(server, collection = COLLECTION) {
     this.#server = server
+    this.#collection = collection
     this.#agent = new Agent({ connect: { ca: readFileSync(server.caFile, 'utf8') }, bodyTimeout: 0, headersTimeout: 0 })
   }
 
@@ -69,7 +71,7 @@ export class ResourceWatch {
     for (let next = ''; next !== undefined;) {
       const { body } = await this.#server.request(
         'GET',
-        `${COLLECTION}?limit=${PAGE}&continue=${encodeURIComponent(next)}`,
+        `${this.#collection}?limit=${PAGE}&continue=${encodeURIComponent(next)}`,
       )
       for (const item of body.items) this.seen.set(item.metadata.name, briefOf(item))
       version = body.metadata.resourceVersion
@@ -84,7 +86,7 @@ export class ResourceWatch {
     let version = from
     for (;;) {
       const query = `watch=true&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=${version}`
-      const url = `${this.#server.url}${COLLECTION}?${query}`
+      const url = `${this.#server.url}${this.#collection}?${query}`
       const { body } = await request(url, {
         headers: { authorization: `Bearer ${this.#server.adminToken}` },
         dispatcher: this.#agent,
@@ -137,6 +139,7 @@ const briefOf = ({ metadata, status }) => ({
   generation: metadata.generation,
   observed: status?.observedGeneration ?? -1,
   status: JSON.stringify(status),
+  workers: status?.workers,
   conditions: Object.fromEntries((status?.conditions ?? []).map((each) => [each.type, each])),
 })
 /** True, and for the newest generation of the spec. */

@@ -1,12 +1,14 @@
 /**
  * A process that runs all simulated workers, with one socket each on the real control channel. They report every five
  * seconds, evenly spread, and apply a new config as soon as they receive `config_changed`.
- * Usage: node workers.mjs PORT COUNT    Prints "ready" once all are registered, and ends with its input channel.
+ * Usage: node workers.mjs PORT COUNT [TYPE]    Prints "ready" once all are registered, and ends with its input channel.
+ * TYPE: the type of all workers; they are of five types if it is left out.
  */
 import { FakeWorker } from '../service/fake-worker.mjs'
 import { nameOf, typeOf } from './resources.mjs'
 
-const [port, count] = process.argv.slice(2).map(Number)
+const [port, count] = process.argv.slice(2, 4).map(Number)
+const [type] = process.argv.slice(4)
 const REPORT_MS = 5_000
 const SLICES = 100
 /** The master accepts 500 per second. */
@@ -16,7 +18,7 @@ const OPEN_EVERY_MS = 20
 const seconds = () => Date.now() / 1_000
 
 function simulated(index) {
-  const worker = new FakeWorker(port, typeOf(index), nameOf(index))
+  const worker = new FakeWorker(port, type ?? typeOf(index), type === undefined ? nameOf(index) : `${type}-${index}`)
   worker.configGen = 0
   worker.onFrame = (frame) => {
     if (frame.type !== 'config_changed') return
