@@ -185,9 +185,9 @@ export class FleetWorkerSets {
   #lookSoon(type: string): void {
     const nowMs = this.#deps.time.monotonicMs()
     const lastMs = this.#dueMs.get(type) ?? -Infinity
-    if (lastMs > nowMs) return
-    const dueMs = Math.max(nowMs, lastMs + COALESCE_MS)
+    const dueMs = lastMs > nowMs ? lastMs : Math.max(nowMs, lastMs + COALESCE_MS)
     this.#dueMs.set(type, dueMs)
+    // Also if it was added before: a look for another reason cancels it.
     for (const { metadata } of this.#cache.byIndex('type', type))
       this.#queue.addAfter(keyOf(metadata), dueMs - nowMs, PRIORITY.event)
   }
