@@ -172,12 +172,12 @@ function writePage(verdicts, { date, commit, load }) {
   const conditions = page.slice(page.indexOf('## Conditions'))
   writeFileSync(
     PAGE,
-    `${[
+    [
       '# One FleetWorkerSet, 10,000 workers',
       'Written by `make bench-operator ARGS="--set --crs 10000"`.',
       markdown(tableOf(verdicts)),
       `Measured ${date}, commit ${commit}, load before ${load.toFixed(2)}.`,
       conditions,
-    ].join('\n\n')}`,
+    ].join('\n\n'),
   )
 }
