@@ -6,6 +6,7 @@
  */
 import type { BulkResult, FieldError } from '../../protocol/index.ts'
 import type { BulkChange } from '../fleet/index.ts'
+import { policyOf } from '../fleetworker/index.ts'
 import { readValues, type SetConfig } from './config.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
 import type { Member } from './members.ts'
@@ -35,7 +36,7 @@ export async function writeMembers(
   }
   if (response.kind !== 'ok') return refusedSet(response, context)
   const isUnclear = response.value
-    .map((result, index) => learn(context, members[index] as Member, result))
+    .map((result, index) => learn(context, config, members[index] as Member, result))
     .includes('unclear')
   return isUnclear ? quietResult({ kind: 'retry' }) : undefined
 }
@@ -77,14 +78,14 @@ export async function compareMembers(
     paths: [...new Set(drifted.flatMap(({ id }) => state.differences.get(id)?.changed ?? []))].map(
       (name) => `/${name}`,
     ),
-    isContested: set.spec.managementPolicy === 'Enforce' && drifted.length > 0,
+    isContested: policyOf(set.spec) === 'Enforce' && drifted.length > 0,
   }
 }
 
 /** @returns why the master refused the config of this member; `undefined` if it did not, or something has changed. */
-export function refusalFor({ refusals }: SetState, member: Member): string | undefined {
+export function refusalFor({ refusals }: SetState, config: SetConfig, member: Member): string | undefined {
   const known = refusals.get(member.id)
-  return known?.input === refusedInput(member) ? known.message : undefined
+  return known?.input === refusedInput(config, member) ? known.message : undefined
 }
 
 /** Stores the revision if this term has not done so yet. @returns why that is not possible. */
@@ -138,7 +139,7 @@ const changeOf = (
 const epochOf = ([first]: readonly Member[]): string => first?.row.epoch ?? ''
 
 /** Remembers the result for one worker. `unclear`: the same call may succeed later. */
-function learn({ deps, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {
+function learn({ deps, state }: SetContext, config: SetConfig, member: Member, result: BulkResult): 'ok' | 'unclear' {
   const { id, row, standing } = member
   if (!('error' in result)) {
     state.refusals.delete(id)
@@ -149,7 +150,7 @@ function learn({ deps, state }: SetContext, member: Member, result: BulkResult):
   const { detail, status } = result.error
   if (status === 404 || status === 412) return 'ok' // The row says so already.
   if (status >= 500) return 'unclear'
-  state.refusals.set(id, { input: refusedInput(member), message: messageOf(detail) })
+  state.refusals.set(id, { input: refusedInput(config, member), message: messageOf(detail) })
   return 'ok'
 }
 
@@ -157,9 +158,9 @@ function learn({ deps, state }: SetContext, member: Member, result: BulkResult):
 const inputOf = ({ revision }: SetConfig, { row: { record, epoch }, target }: Member): string =>
   `${epoch}.${record.config_gen} ${revision}/${target.variant}`
 
-/** What a refusal of one worker depends on: its config, its manager, and what it was to get. */
-const refusedInput = ({ row: { record, epoch }, target }: Member): string =>
-  `${epoch}.${record.config_gen} ${record.managed_by} ${target.variant}`
+/** What a refusal of one worker depends on: its config, what it was to get, and its manager. */
+const refusedInput = (config: SetConfig, member: Member): string =>
+  `${inputOf(config, member)} ${member.row.record.managed_by}`
 
 const messageOf = (detail: string | readonly FieldError[]): string =>
   typeof detail === 'string' ? detail : detail.map(({ path, message }) => `${path}: ${message}`).join('; ')

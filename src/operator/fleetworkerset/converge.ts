@@ -41,7 +41,7 @@ export async function converge(
   const written = new Set<string>()
   for (;;) {
     const found = findMembers(context, config, permitted)
-    const plan = planFor(context, found)
+    const plan = planFor(context, config, found)
     const survey = { found, plan }
     if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey, permitted)
     const next = plan.writes.filter(({ id }) => !written.has(id)).slice(0, MAX_ITEMS)
@@ -88,7 +88,7 @@ function findMembers(
   return members
 }
 
-function planFor({ deps, set, state }: SetContext, { members }: Members): Plan {
+function planFor({ deps, set, state }: SetContext, config: SetConfig, { members }: Members): Plan {
   const { managementPolicy, rollout = {} } = set.spec
   const nowMs = deps.clock.monotonicMs()
   const mayRevert = ({ id }: Member): boolean =>
@@ -99,7 +99,7 @@ function planFor({ deps, set, state }: SetContext, { members }: Members): Plan {
     ackTimeoutMs: (rollout.ackTimeoutSeconds ?? ACK_TIMEOUT_SECONDS.default) * SECONDS,
     maxUnavailable: rollout.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE,
     mayWrite: (member) => member.standing !== 'changed' || mayRevert(member),
-    refusalOf: (member) => refusalFor(state, member),
+    refusalOf: (member) => refusalFor(state, config, member),
     owesForMs: (row) => owedForMs(state, row, nowMs),
   })
 }

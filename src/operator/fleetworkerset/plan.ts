@@ -124,7 +124,7 @@ function judge(member: Member, facts: PlanFacts): Judgement {
   const isOnline = silentMs < ONLINE_MS
   const isUpdated = standing !== 'behind'
   const isAcknowledged = isUpdated && record.applied_config_gen === record.config_gen
-  const isAbsent = !record.connected && (record as { readonly ended?: boolean }).ended === true
+  const isAbsent = !record.connected && record.ended === true
   const owes = isUpdated && isOnline && !isAcknowledged
   const leftMs = owes ? facts.ackTimeoutMs - facts.owesForMs(row) : 0
   const isLate = owes && leftMs <= 0

@@ -180,6 +180,20 @@ describe('a set', () => {
     })
   })
 
+  it('tries a refused override again with another config of the set', async () => {
+    const sets = await SetFixture.create()
+    await sets.join('crawler-0')
+    const override = { worker: 'crawler-0', config: { endpoint: 'http://elsewhere' } }
+    // The override would send the secret of the set elsewhere.
+    const secret = { endpoint: 'http://there', bound_key: 'x' }
+    sets.declare('crawler', { config: { ...CONFIG, ...secret }, overrides: [override] })
+    await sets.start()
+    await sets.settled('crawler', 'Rejected')
+    sets.edit('crawler', { config: CONFIG })
+    await sets.settled('crawler', 'Complete')
+    expect((await sets.worker('crawler-0')).config['endpoint']).toBe('http://elsewhere')
+  })
+
   it.each([
     ['Retain', { enabled: true, url: 'http://one' }],
     ['Reset', { enabled: false, url: 'http://default' }],
