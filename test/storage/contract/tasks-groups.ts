@@ -20,7 +20,7 @@ import {
   task,
 } from './fixture.ts'
 import type { Create } from './fixture.ts'
-import { one, inGroup, put, leased, countsOf, rowsOf, turns, groupFixtures } from './group-fixture.ts'
+import { one, inGroup, put, leased, countsOf, dueOf, rowsOf, turns, groupFixtures } from './group-fixture.ts'
 import type { Lease, NewTask, Tier } from '../../../src/storage/index.ts'
 
 export function tasksGroups(name: string, create: Create): void {
@@ -218,6 +218,15 @@ export function tasksGroups(name: string, create: Create): void {
       await put(backend, 'c1')
       clock.advance(MINUTE)
       expect(await leased(backend)).toEqual(['a1', 'b1', 'c1'])
+    })
+
+    it('that may start no further task are held back by a pause as well', async () => {
+      const { backend, clock } = await fixtureOf(one)
+      await put(backend, 'a1', 'a2')
+      expect(await leased(backend, 1)).toEqual(['a1'])
+      const untilMs = clock.wallMs() + MINUTE
+      await backend.tasks.pause(TYPE, { actor: 'ada', note: null, untilMs })
+      expect(await dueOf(backend)).toBe(untilMs)
     })
 
     it('are named by any text', async () => {

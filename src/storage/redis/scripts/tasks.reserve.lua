@@ -147,7 +147,9 @@ for pass = 1, 2 do
       if count > 0 then count = math.max(count, REFILL) end
     end
   end
-  m = m or ((n > 0 or drops > 0) and call('HMGET', M, 'f', 'run', 'n', 'ps', 'st'))
+  local is_pending = n > 0 or drops > 0
+  --- @group is_pending = is_pending or (wanted > 0 and call('ZCARD', GQ) > 0)
+  m = m or (is_pending and call('HMGET', M, 'f', 'run', 'n', 'ps', 'st'))
   if pass == 2 or not (m and m[5]) then break end
   open_stale(m[5])
 end
