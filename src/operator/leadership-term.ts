@@ -39,6 +39,7 @@ import {
 } from './kube/index.ts'
 import { UNAVAILABLE_AFTER_MS } from './master-outage.ts'
 import type { FleetWorkerMetrics } from './metrics.ts'
+import { OrderlyEnd } from './orderly-end.ts'
 import { PeriodicResync } from './periodic-resync.ts'
 import type { EventHandlers } from './event-handlers.ts'
 
@@ -46,8 +47,6 @@ const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 10
 /** A cache that is complete up to this long ago is fresh: in a term, no other replica writes configs meanwhile. */
 const FRESH_MS = 5_000
-/** Bounds the running reconciles, and then the status writes that follow them. */
-const END_MS = 5_000
 
 export interface LeadershipTermDeps {
   /** Aborts when the lease is lost. */
@@ -90,17 +89,13 @@ export class LeadershipTerm {
   readonly #controller: Controller
   readonly #reconcileDeps: ReconcileDeps
   readonly #memory: ReconcileMemory
-  /** Aborts when no further key may start. */
-  readonly #last = new AbortController()
-  /** Aborts the running reconciles. */
-  readonly #cut = new AbortController()
-  readonly #running: AbortSignal
+  readonly #end: OrderlyEnd
   #works: Promise<void> | undefined
 
   constructor(deps: LeadershipTermDeps) {
     this.#deps = deps
     const { metrics, queue, random, signal, time, log } = deps
-    this.#running = AbortSignal.any([signal, this.#cut.signal])
+    this.#end = new OrderlyEnd(time, signal)
     this.#status = createStatusWriter(deps)
     this.#sources = createSources(deps)
     this.#resync = createResync(deps)
@@ -147,8 +142,8 @@ export class LeadershipTerm {
 
   /** Resolves when the term has ended. */
   async run(): Promise<void> {
-    const { cache, handlers, queue, signal } = this.#deps
-    const ending = AbortSignal.any([signal, this.#last.signal])
+    const { cache, handlers, queue } = this.#deps
+    const { ending } = this.#end
     if (!(await this.#until(() => cache.isSynced, ending))) return
     queue.holdBulk(true)
     handlers.requeueAll()
@@ -175,19 +170,11 @@ export class LeadershipTerm {
 
   /** Ends the term in order, within 10 s. */
   async end(): Promise<void> {
-    const { time } = this.#deps
-    this.#last.abort(new Error('the operator stops'))
-    const cancel = time.after(END_MS, () => this.#cut.abort(new Error('the operator stops')))
-    await this.#works
-    cancel()
-    const late = new AbortController()
-    const cancelFlush = time.after(END_MS, () => late.abort())
-    await this.#status.flush(late.signal)
-    cancelFlush()
+    await this.#end.end(this.#works, (late) => this.#status.flush(late))
   }
 
   #reconcile(key: ObjectKey): ReturnType<typeof reconcile> {
-    return this.#deps.within(key, () => reconcile(key, this.#reconcileDeps, this.#running))
+    return this.#deps.within(key, () => reconcile(key, this.#reconcileDeps, this.#end.running))
   }
 }
 

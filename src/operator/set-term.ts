@@ -28,11 +28,10 @@ import {
   type WorkQueue,
   type WritableCache,
 } from './kube/index.ts'
+import { OrderlyEnd } from './orderly-end.ts'
 
 const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 10
-/** Bounds the running reconciles, and then the status writes that follow them. */
-const END_MS = 5_000
 
 export interface SetTermDeps {
   /** Aborts when the lease is lost. */
@@ -67,14 +66,13 @@ export class SetTerm {
   readonly #sources: Sources
   readonly #controller: Controller
   readonly #memory = new SetMemory()
-  readonly #last = new AbortController()
-  readonly #cut = new AbortController()
+  readonly #end: OrderlyEnd
   #works: Promise<unknown> | undefined
 
   constructor(deps: SetTermDeps) {
     this.#deps = deps
     const { cache, log, onSource, queue, signal, time, transport, reserved, within } = deps
-    const running = AbortSignal.any([signal, this.#cut.signal])
+    const { running } = (this.#end = new OrderlyEnd(time, signal))
     this.#status = createStatusWriter(deps)
     this.#sources = new Sources({
       clock: time,
@@ -121,8 +119,8 @@ export class SetTerm {
 
   /** Resolves when the term has ended. */
   async run(): Promise<void> {
-    const { cache, requeueAll, signal, time, workers } = this.#deps
-    const ending = AbortSignal.any([signal, this.#last.signal])
+    const { cache, requeueAll, time, workers } = this.#deps
+    const { ending } = this.#end
     while (!(cache.isSynced && workers.isSynced)) {
       if (ending.aborted) return
       await sleep(time, LOOK_MS, ending)
@@ -139,15 +137,7 @@ export class SetTerm {
 
   /** Ends the term in order, within 10 s. */
   async end(): Promise<void> {
-    const { time } = this.#deps
-    this.#last.abort(new Error('the operator stops'))
-    const cancel = time.after(END_MS, () => this.#cut.abort(new Error('the operator stops')))
-    await this.#works
-    cancel()
-    const late = new AbortController()
-    const cancelFlush = time.after(END_MS, () => late.abort())
-    await this.#status.flush(late.signal)
-    cancelFlush()
+    await this.#end.end(this.#works, (late) => this.#status.flush(late))
   }
 }
 
