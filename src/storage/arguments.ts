@@ -30,7 +30,8 @@ import type { Checks } from './argument-checks.ts'
 import type { Backend, BulkChange, BulkPut, Enrolment, TallyIncrement } from './backend.ts'
 import { TASK_CHECKS } from './task-arguments.ts'
 
-type Group =
+/** The groups that are called by name. */
+export type GroupName =
   | 'meta'
   | 'workers'
   | 'configs'
@@ -83,7 +84,7 @@ function increment({ revision, counters }: TallyIncrement): void {
   }
 }
 
-export const CHECKS: { readonly [G in Group]: Checks<Backend[G]> } = {
+export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
   meta: {
     info: () => undefined,
     beat: (masterId) => name('masterId', masterId),

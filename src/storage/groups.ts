@@ -3,26 +3,12 @@
  * Builds the groups of the contract from one function that creates a single method. So a backend writes only once what
  * all of its methods have in common: the check of the arguments, the check that it is open, the message to the store.
  */
-import { CHECKS } from './arguments.ts'
+import { CHECKS, type GroupName } from './arguments.ts'
 import type { Backend } from './backend.ts'
 
 /** The groups that are called by name. The bus and the event log of a backend are not among them. */
-export type Groups = Pick<
-  Backend,
-  | 'meta'
-  | 'workers'
-  | 'configs'
-  | 'revisions'
-  | 'enrolments'
-  | 'stats'
-  | 'streams'
-  | 'tasks'
-  | 'pools'
-  | 'kv'
-  | 'locks'
-  | 'counters'
->
-export type GroupName = keyof Groups
+export type Groups = Pick<Backend, GroupName>
+export type { GroupName }
 
 /** A group with the same methods, but synchronous. */
 export type Sync<G> = {
