@@ -13,7 +13,15 @@ import {
   WORKER_LABEL_KEY_PATTERN,
   WORKER_LABEL_VALUE_PATTERN,
 } from '../../protocol/index.ts'
-import { configFaults, isWorkerId, slotsRangeFaults, twice, typeFaults, valueFaults } from '../config/index.ts'
+import {
+  configFaults,
+  isWorkerId,
+  PERCENT_PATTERN,
+  slotsRangeFaults,
+  twice,
+  typeFaults,
+  valueFaults,
+} from '../config/index.ts'
 import {
   ACK_TIMEOUT_SECONDS,
   DEFAULT_MAX_UNAVAILABLE,
@@ -23,7 +31,6 @@ import {
   MAX_OVERRIDES,
   MAX_UNAVAILABLE,
   MAX_WORKER_ID_CHARS,
-  PERCENT_PATTERN,
   PROGRESS_DEADLINE_SECONDS,
   type FleetWorkerSet,
   type FleetWorkerSetSpec,

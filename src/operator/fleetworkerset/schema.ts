@@ -31,6 +31,7 @@ import {
   MAX_SOURCES,
   observedGeneration,
   PENDING_STATUS,
+  PERCENT_PATTERN,
   rules,
   SLOTS_ONCE,
   slotsCount,
@@ -57,7 +58,6 @@ export const MAX_WORKER_ID_CHARS = 253
 
 /** A glob over worker ids: `*` matches any characters, `?` matches one. */
 export const ID_PATTERN = '^[A-Za-z0-9._:@*?-]+$'
-export const PERCENT_PATTERN = '^([1-9][0-9]?|100)%$'
 export const MAX_UNAVAILABLE = 1_000_000
 export const DEFAULT_MAX_UNAVAILABLE = '10%'
 export const ACK_TIMEOUT_SECONDS = { minimum: 35, maximum: 3_600, default: 60 } as const
