@@ -50,6 +50,8 @@ const OWN_OF_HELM = /^(app\.kubernetes\.io\/managed-by|helm\.sh\/.*)$/
 const BEYOND = new Set([
   'ValidatingAdmissionPolicy muster-operator-guard',
   'ValidatingAdmissionPolicyBinding muster-operator-guard',
+  'ValidatingAdmissionPolicy muster-operator-guard-history',
+  'ValidatingAdmissionPolicyBinding muster-operator-guard-history',
 ])
 
 /** Normalises an object: removes Helm's own fields, and sorts named lists as Kubernetes reads them. */

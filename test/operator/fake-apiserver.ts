@@ -93,6 +93,15 @@ function selectedBy(fieldSelector: string): (object: FakeObject) => boolean {
     wanted.every((part) => part === `metadata.name=${name}` || part === `metadata.namespace=${namespace}`)
 }
 
+/** Labels that an object must have, each with this value; other operators of a selector are not used. */
+function labelledBy(labelSelector: string): (object: FakeObject) => boolean {
+  const wanted = labelSelector.split(',').filter((part) => part !== '')
+  return ({ metadata }) => {
+    const labels = Object.entries((metadata['labels'] ?? {}) as Readonly<Record<string, string>>)
+    return wanted.every((part) => labels.some(([key, value]) => part === `${key}=${value}`))
+  }
+}
+
 const OBJECT_PATH = new RegExp(
   '^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?' +
     '/(?<plural>[^/]+)(?:/(?<name>[^/]+))?(?:/(?<subresource>[^/]+))?$',
@@ -350,6 +359,7 @@ export class FakeApiServer {
       .list(kind, namespace, at)
       .filter(({ metadata }) => `${metadata.namespace}/${metadata.name}` > after)
       .filter(selectedBy(query.get('fieldSelector') ?? ''))
+      .filter(labelledBy(query.get('labelSelector') ?? ''))
     const limit = Number(query.get('limit') ?? 0)
     const items = limit === 0 ? all : all.slice(0, limit)
     const last = items.at(-1)?.metadata

@@ -17,6 +17,13 @@ export const FLEET_WORKER_SETS: FakeKind = {
   status: true,
 }
 
+export const CONTROLLER_REVISIONS: FakeKind = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'controllerrevisions',
+  kind: 'ControllerRevision',
+}
+
 /** A kubeconfig for the API server at this address; `namespace` is that of its context. */
 export const kubeconfigOf = (server: string, namespace: string): string =>
   JSON.stringify({

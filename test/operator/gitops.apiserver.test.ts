@@ -50,6 +50,17 @@ withApiServer('FleetWorkers with several writers', () => {
     cluster.ok<Resource>('PATCH', `${FLEET_WORKERS}/${name}?fieldManager=git${query}`, manifest(name, spec), APPLY)
   const scale = (name: string, replicas: number, manager: string): Promise<unknown> =>
     cluster.ok('PATCH', `${FLEET_WORKERS}/${name}/scale?fieldManager=${manager}`, { spec: { replicas } }, MERGE)
+  /** @returns a folder for kustomize: the rights of the operator with the admission policies. */
+  const guardFolder = (): string => {
+    const folder = join(cluster.server.folder, 'guard')
+    mkdirSync(folder, { recursive: true })
+    const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests', name))
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      JSON.stringify({ resources: [from('operator/cluster-wide')], components: [from('components/operator-guard')] }),
+    )
+    return folder
+  }
   const plain = ({ metadata, ...rest }: Resource): object => ({
     ...rest,
     metadata: { ...metadata, managedFields: undefined },
@@ -273,16 +284,6 @@ withApiServer('FleetWorkers with several writers', () => {
       'cannot be changed by the operator: the admission policy permits only finalizers and statuses',
       async () => {
         await registered('guarded')
-        const folder = join(cluster.server.folder, 'guard')
-        mkdirSync(folder)
-        const from = (name: string): string => relative(folder, join(process.cwd(), 'manifests', name))
-        writeFileSync(
-          join(folder, 'kustomization.yaml'),
-          JSON.stringify({
-            resources: [from('operator/cluster-wide')],
-            components: [from('components/operator-guard')],
-          }),
-        )
         const asOperator = async (
           body: object,
           path = `${FLEET_WORKERS}/guarded`,
@@ -297,7 +298,7 @@ withApiServer('FleetWorkers with several writers', () => {
         }
         await cluster.apply('guarded', { config: { interval_seconds: 35, anything: { of: [1, 2.5] } } })
         expect((await asOperator({ spec: { drain: false } }))[0]).toBe(200) // The permissions alone do not prevent it.
-        await cluster.kubectl('apply', '-k', folder)
+        await cluster.kubectl('apply', '-k', guardFolder())
         let seconds = 0
         await cluster.until(
           'the policy is active',
@@ -326,6 +327,39 @@ withApiServer('FleetWorkers with several writers', () => {
         await cluster.condition('guarded', 'Synced=InSync')
         await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'guarded', '--timeout=60s')
         expect(await cluster.worker('guarded')).toBeUndefined()
+      },
+      TEST_MS,
+    )
+
+    it(
+      'nor can the history of other kinds: the admission policy permits only the revisions of sets',
+      async () => {
+        const revisions = '/apis/apps/v1/namespaces/team-a/controllerrevisions'
+        const ownedBy = (apiVersion: string, kind: string): object => ({
+          metadata: {
+            name: 'web-1',
+            ownerReferences: [{ apiVersion, kind, name: 'web', uid: 'u', controller: true }],
+          },
+          revision: 1,
+          data: { config: {} },
+        })
+        const asOperator = async (method: string, path: string, body?: object): Promise<string> => {
+          const token = await cluster.operatorToken()
+          const response = await cluster.server.request(method, path, { ...(body !== undefined && { body }), token })
+          return response.status < 300 ? 'ok' : String(response.body['message'])
+        }
+        const foreign = ownedBy('apps/v1', 'StatefulSet')
+        await cluster.ok('POST', revisions, foreign)
+        await cluster.kubectl('apply', '-k', guardFolder())
+        await cluster.until('the policy is active', async () =>
+          (await asOperator('POST', `${revisions}?dryRun=All`, foreign)).includes('may only create'),
+        )
+        expect(await asOperator('DELETE', `${revisions}/web-1`)).toContain(
+          'the operator may only create and delete ControllerRevisions of a FleetWorkerSet',
+        )
+        await cluster.ok('DELETE', `${revisions}/web-1`)
+        expect(await asOperator('POST', revisions, ownedBy('muster.dev/v1alpha1', 'FleetWorkerSet'))).toBe('ok')
+        expect(await asOperator('DELETE', `${revisions}/web-1`)).toBe('ok')
       },
       TEST_MS,
     )

@@ -15,6 +15,7 @@ import { recordingLog } from '../kit/index.ts'
 
 const FOLDER = 'manifests/operator'
 const TEST_MS = 240_000
+const MERGE = 'application/merge-patch+json'
 const CONSENT = { 'muster.dev/config-for': '*' }
 
 interface Rule {
@@ -124,6 +125,7 @@ withApiServer('the permissions of the operator', () => {
             selector: { idPatterns: ['s-*'] },
             deletionPolicy: 'Reset',
             config: { enabled: true },
+            revisionHistoryLimit: 0,
           },
         })
         await cluster.kubectl('wait', '-n', 'team-a', '--for=condition=Ready', 'fws/s', '--timeout=60s')
@@ -131,6 +133,15 @@ withApiServer('the permissions of the operator', () => {
           'the worker is configured',
           async () => (await cluster.worker('s-0'))?.config['enabled'] === true,
         )
+        for (const seconds of [31, 32]) {
+          const spec = { config: { interval_seconds: seconds } }
+          await cluster.ok('PATCH', '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkersets/s', { spec }, MERGE)
+          await cluster.until(
+            'the worker has the edit',
+            async () => (await cluster.worker('s-0'))?.config['interval_seconds'] === seconds,
+          )
+          await cluster.kubectl('wait', '-n', 'team-a', '--for=condition=Ready', 'fws/s', '--timeout=60s')
+        }
         await cluster.fleet.stopMaster() // Another epoch: it creates an Event about the Lease.
         await cluster.fleet.startMaster()
         await cluster.until(
@@ -176,6 +187,8 @@ withApiServer('the permissions of the operator', () => {
           ['update', 'fleetworkersets.muster.dev', '-n', 'team-a'],
           ['create', 'fleetworkersets.muster.dev', '-n', 'team-a'],
           ['delete', 'fleetworkersets.muster.dev', '-n', 'team-a'],
+          ['update', 'controllerrevisions.apps', '-n', 'team-a'],
+          ['patch', 'controllerrevisions.apps', '-n', 'team-a'],
           ['delete', 'leases.coordination.k8s.io', '-n', 'muster'],
           ['get', 'pods', '-n', 'muster'],
           ['get', 'namespaces'],

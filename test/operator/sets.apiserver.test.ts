@@ -40,6 +40,18 @@ withApiServer('FleetWorkerSets', () => {
     await apply('pool', { config: { enabled: true, ...PROBE, interval_seconds: 30 } })
     await wait('pool', 'condition=Ready')
     expect([await intervalOf('pool-0'), await intervalOf('pool-1')]).toEqual([30, 30])
+    const selector = `--selector=muster.dev/set-uid=${await get('pool', '.metadata.uid')}`
+    const columns = '{.metadata.name} {.revision} {.data.config.interval_seconds};'
+    const output = `--output=jsonpath={range .items[*]}${columns}{end}`
+    const history = await cluster.kubectl('get', 'controllerrevisions', '-n', 'team-a', selector, output)
+    const revision = await get('pool', '.status.currentRevision')
+    expect(history).toContain(`pool-${revision} 2 30;`)
+    expect(
+      history
+        .replaceAll(/pool-[0-9a-f]{12} /g, '')
+        .split(';')
+        .toSorted(),
+    ).toEqual(['', '1 60', '2 30'])
     await cluster.startWorker('pool-2')
     await wait('pool', 'jsonpath={.status.workers.acknowledged}=3')
     expect(await intervalOf('pool-2')).toBe(30)

@@ -32,6 +32,7 @@ import {
   MAX_UNAVAILABLE,
   MAX_WORKER_ID_CHARS,
   PROGRESS_DEADLINE_SECONDS,
+  REVISION_HISTORY_LIMIT,
   type FleetWorkerSet,
   type FleetWorkerSetSpec,
   type WorkerOverride,
@@ -49,6 +50,11 @@ export const setFaults = ({ spec }: FleetWorkerSet): readonly string[] => [
   ...configFaults(spec),
   ...overridesFaults(spec.overrides ?? []),
   ...rolloutFaults(spec.rollout ?? {}),
+  ...rangeFaults(
+    spec.revisionHistoryLimit ?? REVISION_HISTORY_LIMIT.default,
+    REVISION_HISTORY_LIMIT,
+    'spec.revisionHistoryLimit',
+  ),
   ...rangeFaults(spec.forgetAfterSeconds ?? 0, { minimum: 0, maximum: MAX_FORGET_SECONDS }, 'spec.forgetAfterSeconds'),
 ]
 

@@ -9,6 +9,7 @@ import type { BulkChange } from '../fleet/index.ts'
 import { policyOf } from '../fleetworker/index.ts'
 import { readValues, type SetConfig } from './config.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
+import { recordRevision } from './history.ts'
 import type { Member } from './members.ts'
 import { throttleOf, type SetState } from './memory.ts'
 
@@ -108,6 +109,7 @@ export async function storeRevision(
   const response = await deps.revisions.put(set.spec.type, revision, body, claim, signal)
   if (response.kind === 'ok') {
     state.stored = stored
+    await recordRevision(context, config)
     return undefined
   }
   const result = refusedSet(response, context)

@@ -3,13 +3,13 @@
  *
  *   set + sources ──▶ revision ──labels of the workers──▶ members ──▶ plan ──▶ bulk calls, conditions ──▶ status
  *
- * reconcile.ts, config.ts, converge.ts, bulk.ts, enrolment.ts, orphaned-rules.ts, release.ts and status.ts have side
- * effects. The other modules are
- * pure, except for memory.ts, which has state.
+ * reconcile.ts, config.ts, converge.ts, bulk.ts, enrolment.ts, history.ts, orphaned-rules.ts, release.ts and status.ts
+ * have side effects. The other modules are pure, except for memory.ts, which has state.
  */
 export * from './bounds.ts'
 export * from './conditions.ts'
 export type { SetDeps } from './context.ts'
+export { configOfRevision, revisionObjectName, type SetRevision } from './history.ts'
 export { membersOf, type Member, type MemberFacts, type Members } from './members.ts'
 export { SetMemory } from './memory.ts'
 export { keepRulesClean } from './orphaned-rules.ts'

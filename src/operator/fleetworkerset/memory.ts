@@ -21,6 +21,8 @@ export interface SetState {
   readonly ruleName: string
   /** The revision that the master was sent in this term, with the epoch of the store. */
   stored: string | undefined
+  /** The revision that the history has, with the limit of the history. */
+  recorded: string | undefined
   /** The revision that the master refused, with the hash of the schema. */
   refused: (RefusedInput & { readonly untilMs: number }) | undefined
   /** The enrolment rule that the master has, as text; empty if none. `undefined`: not known. */
@@ -42,6 +44,8 @@ export interface SetState {
 
 export class SetMemory {
   readonly #entries = new Map<ObjectKey, SetState>()
+  /** Namespaces in which the API server refuses the history. */
+  readonly #withoutHistory = new Set<string>()
 
   of(set: FleetWorkerSetObject): SetState {
     const { metadata, spec } = set
@@ -54,6 +58,7 @@ export class SetMemory {
       claim: claimForSet(set),
       ruleName: ruleNameOf(set),
       stored: undefined,
+      recorded: undefined,
       refused: undefined,
       rule: undefined,
       refusals: new Map(),
@@ -71,6 +76,13 @@ export class SetMemory {
   /** Forgets everything, because the master has lost state. */
   clear(): void {
     this.#entries.clear()
+  }
+
+  /** Notes that the API server refuses the history. @returns whether that is new in this namespace. */
+  refusesHistory(namespace: string): boolean {
+    const isNew = !this.#withoutHistory.has(namespace)
+    this.#withoutHistory.add(namespace)
+    return isNew
   }
 
   /** Drops the entry of a deleted set and returns it. */

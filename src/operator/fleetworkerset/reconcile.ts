@@ -6,8 +6,8 @@
  *
  *   deleted ──▶ release.ts      not permitted, invalid, suspended ──▶ status.ts
  *   else ──▶ sources ──▶ revision ──▶ members ──▶ plan ──┬─▶ status.ts
- *                                        ▲               └─▶ revision stored? ──▶ bulk writes of 500
- *                                        └──────────────────────────────────────────────┘
+ *                                        ▲               └─▶ revision stored, and in the history? ──▶ bulk writes
+ *                                        └──────────────────────────────────────────────────────────────┘
  *
  * A refusal of the API server or the master is an outcome. An exception is a programming error.
  */
@@ -19,12 +19,15 @@ import { removeRule } from './enrolment.ts'
 import { quietResult, setResult, type SetContext, type SetDeps, type SetResult } from './context.ts'
 import { readConfig } from './config.ts'
 import { converge } from './converge.ts'
+import { recordRevision } from './history.ts'
 import { releaseSet } from './release.ts'
 import { claimForSet, FLEET_WORKER_SETS, type FleetWorkerSetObject } from './resource.ts'
 import { reportSet } from './status.ts'
 
 /** The set cannot be applied, so it enrols no worker. */
 const NEEDS_USER: ReadonlySet<SetSyncedReason> = new Set<SetSyncedReason>(['NotPermitted', 'ConfigInvalid'])
+/** The master has accepted the revision, unless nothing was learnt. */
+const IN_USE: ReadonlySet<SetSyncedReason> = new Set<SetSyncedReason>(['InSync', 'DriftTolerated'])
 const FORBIDDEN_MS = 5 * 60_000
 
 export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortSignal): Promise<ReconcileOutcome> {
@@ -80,7 +83,11 @@ async function resultOf(context: SetContext): Promise<SetResult> {
   const catalog = deps.table.catalog(type)
   if (reach === 'pending' || catalog === undefined) return quietResult({ kind: 'ok' })
   const config = await readConfig({ ...context, set: current }, catalog)
-  return config.kind === 'fault' ? config.result : converge({ ...context, set: current }, config, permitted)
+  if (config.kind === 'fault') return config.result
+  const result = await converge({ ...context, set: current }, config, permitted)
+  // Usually done when the revision was stored: but the history may have failed then, or be younger than the revision.
+  if (IN_USE.has(result.synced.reason)) await recordRevision({ ...context, set: current }, config)
+  return result
 }
 
 /** Runs before the first write to the master. @returns `undefined` if another replica leads. */

@@ -63,6 +63,7 @@ export const DEFAULT_MAX_UNAVAILABLE = '10%'
 export const ACK_TIMEOUT_SECONDS = { minimum: 35, maximum: 3_600, default: 60 } as const
 export const PROGRESS_DEADLINE_SECONDS = { minimum: 36, maximum: DAY_SECONDS, default: 600 } as const
 export const MAX_FORGET_SECONDS = 31_536_000
+export const REVISION_HISTORY_LIMIT = { minimum: 0, maximum: 32, default: 10 } as const
 
 const Selector = Type.Object(
   {
@@ -186,6 +187,14 @@ export const FleetWorkerSetSpec = Type.Object(
     ignoreDifferences: Type.Optional(ignoreDifferences()),
     suspend: Type.Optional(suspend()),
     rollout: Type.Optional(Rollout),
+    revisionHistoryLimit: Type.Optional(
+      int(
+        'int32',
+        'How many old revisions are kept as ControllerRevisions, to which `muster rollout undo` can return. ' +
+          'The current revision and the update revision are not counted.',
+        { ...REVISION_HISTORY_LIMIT },
+      ),
+    ),
     forgetAfterSeconds: Type.Optional(
       int('int32', 'Workers that are absent for so long are deregistered; 0 = never.', {
         minimum: 0,

@@ -30,6 +30,7 @@ describe('setFaults', () => {
         deletionPolicy: 'Reset',
         suspend: true,
         rollout: { maxUnavailable: 0, ackTimeoutSeconds: 3_600, progressDeadlineSeconds: 3_601 },
+        revisionHistoryLimit: 0,
         forgetAfterSeconds: 31_536_000,
       }),
     ).toEqual([])
@@ -114,6 +115,7 @@ describe('setFaults', () => {
     ],
     ['a deadline above a day', { rollout: { progressDeadlineSeconds: 86_401 } }, 'from 36 to 86400'],
     ['a deadline that is no number', { rollout: { progressDeadlineSeconds: 600.5 } }, 'from 36 to 86400'],
+    ['more revisions than the history may have', { revisionHistoryLimit: 33 }, 'from 0 to 32'],
     ['a negative time to forget', { forgetAfterSeconds: -1 }, 'spec.forgetAfterSeconds: must be an integer'],
     ['a time to forget above a year', { forgetAfterSeconds: 31_536_001 }, 'from 0 to 31536000'],
   ])('reports %s', (_, spec, message) => {

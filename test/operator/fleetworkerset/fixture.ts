@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { afterEach } from '@jest/globals'
 import { startOperator, type OperatorOptions, type RunningOperator } from '../../../src/operator/index.ts'
 import { CONSENT_ANNOTATION } from '../../../src/operator/fleetworker/index.ts'
-import { PooledTransport } from '../../../src/operator/kube/index.ts'
+import { PooledTransport, type KubeTransport, type TransportDeps } from '../../../src/operator/kube/index.ts'
 import type { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../../src/operator/fleetworkerset/index.ts'
 import type { HistoryBody, WorkerBody } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
@@ -14,7 +14,7 @@ import { FaultyProxy } from '../../client/faulty-proxy.ts'
 import { eventually, recordingLog } from '../../kit/index.ts'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
-import { FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
+import { CONTROLLER_REVISIONS, FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
 import { FakeWorker } from '../faults/worker.ts'
 import { CONFIG_MAPS, SECRETS } from '../fleetworker/kinds.ts'
 import { JOB } from '../fleetworker/reconcile-fixture.ts'
@@ -46,7 +46,7 @@ export class SetFixture {
 
   static async create({ withoutKind = false }: { readonly withoutKind?: boolean } = {}): Promise<SetFixture> {
     const master = await runMaster({ catalog: JOB })
-    const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS]
+    const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS, CONTROLLER_REVISIONS]
     const fake = await new FakeApiServer(withoutKind ? kinds : [...kinds, FLEET_WORKER_SETS]).start()
     ends.push(() => fake.close())
     return new SetFixture(master, fake)
@@ -62,15 +62,7 @@ export class SetFixture {
       reservedSecrets: [],
       metricsListen: null,
       leaderElect: false,
-      createTransport: (deps) =>
-        new PooledTransport({
-          identity: {
-            server: new URL(this.fake.url),
-            namespace: 'muster',
-            credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
-          },
-          ...deps,
-        }),
+      createTransport: (deps) => this.#transport(deps),
       lease: { namespace: 'muster', name: 'muster-operator' },
       replica: 'one',
       time: systemTime,
@@ -79,6 +71,24 @@ export class SetFixture {
       ...more,
     })
     ends.push(() => this.stop())
+  }
+
+  /** A transport to the fake API server, beside that of the operator. */
+  transport(): KubeTransport {
+    const transport = this.#transport({ clock: systemTime, timers: systemTime })
+    ends.push(() => transport.close())
+    return transport
+  }
+
+  #transport(deps: Omit<TransportDeps, 'identity'>): PooledTransport {
+    return new PooledTransport({
+      identity: {
+        server: new URL(this.fake.url),
+        namespace: 'muster',
+        credentials: async () => ({ authorization: 'Bearer x', tls: {} }),
+      },
+      ...deps,
+    })
   }
 
   async stop(): Promise<void> {

@@ -192,6 +192,7 @@ const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
     rollout({ progressDeadlineSeconds: 86_401 }),
     /progressDeadlineSeconds/,
   ],
+  ['revisionHistoryLimit', { revisionHistoryLimit: 32 }, { revisionHistoryLimit: 33 }, /spec\.revisionHistoryLimit/],
   [
     'forgetAfterSeconds',
     { forgetAfterSeconds: 31_536_000 },
@@ -271,6 +272,7 @@ withApiServer('the CustomResourceDefinition of sets', () => {
         managementPolicy: 'Enforce',
         deletionPolicy: 'Retain',
         rollout: { maxUnavailable: '10%', ackTimeoutSeconds: 60, progressDeadlineSeconds: 600 },
+        revisionHistoryLimit: 10,
         forgetAfterSeconds: 0,
       })
       expect(body['status']).toMatchObject({
