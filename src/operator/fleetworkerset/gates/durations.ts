@@ -6,7 +6,7 @@
 import { RUN_MS_BUCKETS } from '../../../protocol/index.ts'
 
 const BUCKETS_PER_DOUBLING = 4
-/** Has all runs above 50 minutes, whatever they took. */
+/** Has all runs above 49 minutes, whatever they took. */
 export const LAST_BUCKET = RUN_MS_BUCKETS - 1
 
 export const totalOf = (buckets: readonly number[]): number => buckets.reduce((sum, count) => sum + count, 0)

@@ -16,7 +16,7 @@
  *
  * Runs of one worker are alike: a slow host or an unlucky share of the work affects all of them. So n runs of one
  * worker do not weigh as n independent runs, but as n ÷ (1 + (n − 1) ρ) of them (the design effect of Kish), at most
- * 1/ρ; with {@link CORRELATION} that is 50. Example: a worker with 3,000 runs, 4 % of them failed, shows less than 60
+ * 1/ρ; with {@link CORRELATION} that is 40. Example: a worker with 3,000 runs, 4 % of them failed, shows less than 60
  * workers with 50 runs each. Events of a counter are weighted alike, by the number that each worker would have if both
  * revisions had the same rate; several events in one run weigh as one.
  *
@@ -47,14 +47,14 @@ import { durationText, percentText, pointsText, ratioText, roundedText } from '.
 import { bucketsOf, RUNS_FAILED, RUNS_OK, SLOT_FAILURES, tallyNameOf, type Counters } from './window.ts'
 
 /** The intraclass correlation ρ of the runs of one worker that the intervals assume. */
-const CORRELATION = 0.02
+const CORRELATION = 0.025
 /** One-sided: 0.003 % while the stage bakes, since the window is looked at repeatedly; 0.1 % at its end. */
 const Z = { bake: 4, end: 3.09 } as const
 /** Below so many updated workers the permitted difference is doubled. */
 const FEW_WORKERS = 3
 const SECONDS_PER_MINUTE = 60
 
-/** `end`: the bake is over, and this look decides. */
+/** `end`: the bake is over, and this look decides. It is repeated only while a result is Inconclusive. */
 export type Look = keyof typeof Z
 
 /** The workers on one revision, and what they counted within the window. */
@@ -139,7 +139,7 @@ function judgeRunSeconds(facts: GateFacts, gate: NonNullable<Gates['runSeconds']
   const allowed = permittedRatio(gate.maxRatio, updated)
   const result = { ...runs, updated: durationText(ownMs), current: durationText(otherMs), allowed: ratioText(allowed) }
   if (bucketAt(other, quantile) === LAST_BUCKET)
-    return { ...result, verdict: 'NotApplicable', message: 'runs of more than 50 minutes are not compared' }
+    return { ...result, verdict: 'NotApplicable', message: 'runs of more than 49 minutes are not compared' }
   const lower = quantileShares(quantile, weightedRuns(totalOf(own), updated), Z[look]).lower
   const upper = quantileShares(quantile, weightedRuns(totalOf(other), current), Z[look]).upper
   const isSignificant = (bucketAt(own, lower) ?? 0) > (bucketAt(other, upper) ?? LAST_BUCKET)

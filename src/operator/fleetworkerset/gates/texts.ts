@@ -5,9 +5,12 @@
 
 const MS_PER_SECOND = 1_000
 
-export const percentText = (share: number): string => `${(100 * share).toFixed(1)} %`
+export const percentText = (share: number): string => `${oneDecimal(100 * share)} %`
 
-export const pointsText = (difference: number): string => `+${(100 * difference).toFixed(1)} points`
+export const pointsText = (difference: number): string => `+${oneDecimal(100 * difference)} points`
+
+/** One decimal, or more below 0.1. */
+const oneDecimal = (value: number): string => (value === 0 || value >= 0.1 ? value.toFixed(1) : roundedText(value))
 
 export const ratioText = (ratio: number): string => `x ${roundedText(ratio)}`
 

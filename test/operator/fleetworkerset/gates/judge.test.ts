@@ -115,6 +115,16 @@ describe('the gate of the failure rate', () => {
     expect(verdict({ updated: cohort(60, counters) })).toBe('Failed')
   })
 
+  it('shows small shares with more decimals', () => {
+    const gates: Gates = { failureRate: { maxIncrease: '0.0001' } }
+    const current = cohort(200, runs(0, 1_000_000))
+    expect(result({ gates, updated: cohort(200, runs(40, 100_000)), current }, 'failureRate')).toMatchObject({
+      updated: '0.04 %',
+      current: '0.0 %',
+      allowed: '+0.01 points',
+    })
+  })
+
   it('is NoTraffic if no run ended on either revision', () => {
     expect(verdict({ updated: cohort(3, {}), current: cohort(9, {}) })).toBe('NoTraffic')
     expect(verdict({ updated: cohort(3, {}), current: undefined })).toBe('NoTraffic')
@@ -213,7 +223,7 @@ describe('the gate of durations', () => {
     expect(verdict({ gates, updated: cohort(2, durations(52, 2_000)), current }, 'runSeconds')).toBe('Failed')
   })
 
-  it('does not compare runs of more than 50 minutes', () => {
+  it('does not compare runs of more than 49 minutes', () => {
     const long = cohort(200, { 'run_ms_le.87': 10_000 })
     expect(verdict({ gates, updated: long, current: long }, 'runSeconds')).toBe('NotApplicable')
     expect(verdict({ gates, updated: long, current }, 'runSeconds')).toBe('Failed')
