@@ -37,7 +37,12 @@ const BOARDS = {
         's',
         ['max by (automation_type) (svc_queue_oldest_seconds)', '{{automation_type}}'],
       ],
-      ['Slots of the connected workers', 'none', ['max by (automation_type) (svc_slots)', '{{automation_type}}']],
+      [
+        'Slots of the connected workers, and slots that the load needs',
+        'none',
+        ['max by (automation_type) (svc_slots)', 'connected {{automation_type}}'],
+        ['max by (automation_type) (svc_wanted_slots)', 'needed {{automation_type}}'],
+      ],
       [
         'Groups of tasks: ready, waiting for their rate, in flight',
         'none',
@@ -97,6 +102,25 @@ const BOARDS = {
         'FleetWorkers by status of the condition Ready',
         'none',
         ['sum by (status) (svc_operator_workers{condition="Ready"})', '{{status}}'],
+      ],
+      [
+        'FleetWorkerSets by status of the condition Ready',
+        'none',
+        ['max by (status) (svc_operator_sets{condition="Ready"})', '{{status}}'],
+      ],
+      ['Workers of FleetWorkerSets by state', 'none', ['max by (state) (svc_operator_set_workers)', '{{state}}']],
+      [
+        'Rollouts that ended within an hour, by outcome',
+        'none',
+        ['sum by (outcome) (increase(svc_operator_rollouts_total[1h]))', '{{outcome}}'],
+      ],
+      [
+        'Time from the begin of a rollout to its outcome, 90th percentile',
+        's',
+        [
+          'histogram_quantile(0.9, sum by (le, outcome) (rate(svc_operator_rollout_seconds_bucket[1h])))',
+          '{{outcome}}',
+        ],
       ],
       [
         'Circuit breaker for the master (1 = current state)',

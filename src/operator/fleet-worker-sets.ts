@@ -12,6 +12,7 @@
  * The kind may be missing, as after an upgrade of the image alone. Then there are no sets, and the operator works as
  * before.
  */
+import type { Registry } from 'prom-client'
 import type { Log, Random, Time } from '../runtime/index.ts'
 import type { TableChange } from './fleet/index.ts'
 import { RECONCILE_ANNOTATION, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
@@ -33,6 +34,7 @@ import {
   type Change,
   type KubeTransport,
 } from './kube/index.ts'
+import { FleetWorkerSetMetrics } from './set-metrics.ts'
 import { SetTerm, type SetTermDeps } from './set-term.ts'
 
 /** The least time between two looks because of workers. The first event is looked at immediately. */
@@ -44,6 +46,7 @@ export interface FleetWorkerSetsDeps {
   readonly random: Random
   readonly log: Log
   readonly transport: KubeTransport
+  readonly registry: Registry
   /** `undefined`: the whole cluster. */
   readonly namespaces: readonly (string | undefined)[]
   /** Called when a set with this claim was deleted. */
@@ -58,6 +61,7 @@ export class FleetWorkerSets {
   readonly #queue: WorkQueue
   readonly #watches: readonly WatchLoop<FleetWorkerSetObject>[]
   readonly #health: Health<FleetWorkerSetObject>
+  readonly #metrics: FleetWorkerSetMetrics
   /** When the sets of a type are due, or were due last, because of a worker. */
   readonly #dueMs = new Map<string, number>()
   #term: SetTerm | undefined
@@ -73,6 +77,11 @@ export class FleetWorkerSets {
       cache: this.#cache,
       watches: this.#watches,
       controller: () => this.#term?.controller,
+    })
+    this.#metrics = new FleetWorkerSetMetrics({
+      registry: deps.registry,
+      clock: time,
+      objects: () => this.#cache.all(),
     })
   }
 
@@ -160,6 +169,7 @@ export class FleetWorkerSets {
 
   #onSet(change: Change<FleetWorkerSetObject>, source: 'list' | 'watch'): void {
     const { before, after } = change
+    this.#metrics.changed(change, this.#term !== undefined)
     this.#deps.countType(before?.spec.type, after?.spec.type)
     this.#add(change, source)
     const isOther = before?.metadata.uid !== after?.metadata.uid

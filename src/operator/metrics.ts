@@ -9,6 +9,7 @@ import type { Clock } from '../runtime/index.ts'
 import type { Change } from './kube/index.ts'
 import { CONDITION_STATUSES } from './config/index.ts'
 import type { DriftOutcome, FleetWorkerObject } from './fleetworker/index.ts'
+import type { FleetWorkerSetObject } from './fleetworkerset/index.ts'
 
 const MS_PER_SECOND = 1_000
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
@@ -126,7 +127,10 @@ const isNewGeneration = (before: FleetWorkerObject | undefined, after: FleetWork
   after.metadata.deletionTimestamp === undefined &&
   (before?.metadata.uid !== after.metadata.uid || before.metadata.generation !== after.metadata.generation)
 
-function countConditions(objects: Iterable<FleetWorkerObject>): ReadonlyMap<string, ReadonlyMap<string, number>> {
+/** Counts the conditions of objects of either kind. @returns the number of objects, by type and by status. */
+export function countConditions(
+  objects: Iterable<Pick<FleetWorkerObject | FleetWorkerSetObject, 'status'>>,
+): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const counts = new Map<string, Map<string, number>>()
   for (const { status } of objects) {
     for (const { type, status: value } of status?.conditions ?? []) {

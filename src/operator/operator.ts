@@ -159,8 +159,8 @@ class Operator implements RunningOperator {
   }
 
   async listen(): Promise<void> {
-    const { metricsListen } = this.#options
-    if (metricsListen === null) return
+    const { metricsListen: address } = this.#options
+    if (address === null) return
     const healthz = (): ProbeResult => {
       const stuck = [...this.#health.stuck(), ...this.#sets.stuck()]
       return { ok: stuck.length === 0, why: stuck.length === 0 ? 'ok' : stuck.join('; ') }
@@ -169,11 +169,7 @@ class Operator implements RunningOperator {
       ok: this.#health.isReady,
       why: this.#health.isReady ? 'ok' : 'FleetWorkers have not been listed yet',
     })
-    this.#listener = await serveProbes('SVC_METRICS_LISTEN', metricsListen, {
-      healthz,
-      readyz,
-      metrics: this.#registry,
-    })
+    this.#listener = await serveProbes('SVC_METRICS_LISTEN', address, { healthz, readyz, metrics: this.#registry })
   }
 
   start(): void {
@@ -288,6 +284,7 @@ class Operator implements RunningOperator {
     return new FleetWorkerSets({
       ...this.#options,
       transport: this.#transport,
+      registry: this.#registry,
       namespaces: this.#namespaces(),
       onDeletedClaim: (claim) => this.#deletedClaims.add(claim),
       countType: (before, after) => this.#handlers.countType(before, after),

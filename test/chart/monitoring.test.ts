@@ -25,6 +25,8 @@ const HEALTHY: Readonly<Record<string, string>> = {
   'svc_store_regressions_total{}': '0x90',
   'svc_queue_dlq_length{automation_type="mail"}': '5x90',
   'svc_queue_size{automation_type="mail"}': '5000-10x90',
+  'svc_wanted_slots{automation_type="mail"}': '8x90',
+  'svc_slots{automation_type="mail"}': '8x90',
   'svc_submits_refused_total{automation_type="mail", reason="full"}': '3x90',
   'svc_leases_lost_total{automation_type="mail", outcome="pending"}': '4x90',
   'svc_outputs_dropped_total{automation_type="mail", reason="schema"}': '4x90',
@@ -35,6 +37,7 @@ const HEALTHY: Readonly<Record<string, string>> = {
   'svc_operator_breaker_state{namespace="muster", state="closed"}': '1x90',
   'svc_operator_workers{condition="Ready", status="False"}': '0x90',
   'svc_operator_watch_age_seconds{name="fleetworkers"}': '30x90',
+  'svc_operator_sets{condition="Stalled", status="True"}': '0x90',
 }
 /** The cause of each alert: one series of the healthy fleet with wrong values, or without values (null). */
 const CAUSES: Readonly<Record<string, readonly [series: string, values: string | null]>> = {
@@ -44,6 +47,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string |
   MusterStoreWentBack: ['svc_store_regressions_total', '0x70 1x19'],
   MusterDeadLettersGrow: ['svc_queue_dlq_length', '5+1x90'],
   MusterQueueGrows: ['svc_queue_size', '5000+10x90'],
+  MusterSlotsTooFew: ['svc_wanted_slots', '9x90'],
   MusterSubmitsRefused: ['svc_submits_refused_total', '3+1x90'],
   MusterLeasesLost: ['svc_leases_lost_total', '4+2x90'],
   MusterOutputsDropped: ['svc_outputs_dropped_total', '4+1x90'],
@@ -53,6 +57,8 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string |
   MusterOperatorCannotReachMaster: ['svc_operator_breaker_state', '0x90'],
   MusterFleetWorkersNotReady: ['svc_operator_workers', '2x90'],
   MusterOperatorWatchStale: ['svc_operator_watch_age_seconds', '30+60x90'],
+  MusterRolloutRolledBack: ['svc_operator_sets{condition="RolledBack", status="True"}', '1x90'],
+  MusterFleetWorkerSetStalled: ['svc_operator_sets', '1x90'],
 }
 
 const nameOf = (series: string): string => series.replace(/\{.*/, '')

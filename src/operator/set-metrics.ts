@@ -1,0 +1,164 @@
+/**
+ * @module operator/set-metrics
+ * Exports metrics of all FleetWorkerSets, computed from the objects: how many sets have which condition, how their
+ * workers stand, how rollouts end and how long they take. No label contains an object's name.
+ *
+ * A rollout is under way while the update revision of a status differs from its current one. It ends once:
+ *
+ *   its revision becomes the current one ────▶ complete
+ *   phase RollingBack, RolledBack ───────────▶ rolled_back; aborted, if a person requested it
+ *   phase Failed; refused by the master ─────▶ failed
+ *   another update revision ─────────────────▶ superseded, also by an edit that returns to the current one
+ * @see D58
+ */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Clock } from '../runtime/index.ts'
+import type { Change } from './kube/index.ts'
+import { CONDITION_STATUSES } from './config/index.ts'
+import { countConditions } from './metrics.ts'
+import { isHandsOff } from './fleetworker/index.ts'
+import type { FleetWorkerSetObject, FleetWorkerSetStatus, WorkerCounts } from './fleetworkerset/index.ts'
+
+const MS_PER_SECOND = 1_000
+/** From one second to a day. */
+const BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400]
+
+const OUTCOMES = ['complete', 'rolled_back', 'aborted', 'failed', 'superseded'] as const
+type RolloutOutcome = (typeof OUTCOMES)[number]
+
+const WORKER_STATES = [
+  'matched',
+  'online',
+  'updated',
+  'acknowledged',
+  'ready',
+  'unavailable',
+  'absent',
+  'pending',
+  'failed',
+  'pinned',
+  'conflicted',
+] satisfies (keyof WorkerCounts)[]
+
+export interface SetMetricsDeps {
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly objects: () => Iterable<FleetWorkerSetObject>
+}
+
+export class FleetWorkerSetMetrics {
+  readonly #clock: Clock
+  /** When the rollout that a set has now was seen to begin, by its uid. */
+  readonly #beginsMs = new Map<string, number>()
+  readonly #rollouts: Counter
+  readonly #seconds: Histogram
+
+  constructor({ registry, clock, objects }: SetMetricsDeps) {
+    this.#clock = clock
+    const registers = [registry]
+    const sets: Gauge = new Gauge({
+      name: 'svc_operator_sets',
+      help: 'FleetWorkerSets, by condition and its status.',
+      labelNames: ['condition', 'status'],
+      registers,
+      collect: () => {
+        sets.reset()
+        for (const [condition, counts] of countConditions(objects()))
+          for (const status of CONDITION_STATUSES) sets.set({ condition, status }, counts.get(status) ?? 0)
+      },
+    })
+    const workers: Gauge = new Gauge({
+      name: 'svc_operator_set_workers',
+      help: 'Workers of all FleetWorkerSets, by state as in status.workers. A worker has several states.',
+      labelNames: ['state'],
+      registers,
+      collect: () => {
+        const counts = countWorkers(objects())
+        for (const state of WORKER_STATES) workers.set({ state }, counts[state])
+      },
+    })
+    this.#rollouts = new Counter({
+      name: 'svc_operator_rollouts_total',
+      help: 'Rollouts of FleetWorkerSets that ended while this replica led, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    })
+    this.#seconds = new Histogram({
+      name: 'svc_operator_rollout_seconds',
+      help: 'Time from the begin of a rollout until its outcome, if this replica saw both.',
+      labelNames: ['outcome'],
+      buckets: BUCKETS,
+      registers,
+    })
+    for (const outcome of OUTCOMES) this.#rollouts.inc({ outcome }, 0)
+  }
+
+  /** Processes a change of the cache, in order. `isLeader`: this replica writes the statuses. */
+  changed({ before, after }: Change<FleetWorkerSetObject>, isLeader: boolean): void {
+    const isOther = before?.metadata.uid !== after?.metadata.uid
+    if (before !== undefined && isOther) this.#beginsMs.delete(before.metadata.uid)
+    // A rollout that is under way when an object is seen first began at an unknown time.
+    if (before === undefined || after === undefined || isOther) return
+    const outcome = outcomeBetween(before, after)
+    if (outcome !== undefined && isLeader) this.#end(after, outcome)
+    this.#begin(before, after)
+  }
+
+  #end({ metadata }: FleetWorkerSetObject, outcome: RolloutOutcome): void {
+    this.#rollouts.inc({ outcome })
+    const beginMs = this.#beginsMs.get(metadata.uid)
+    if (beginMs === undefined) return
+    this.#seconds.observe({ outcome }, (this.#clock.monotonicMs() - beginMs) / MS_PER_SECOND)
+  }
+
+  #begin(before: FleetWorkerSetObject, after: FleetWorkerSetObject): void {
+    const revision = liveRevisionOf(after)
+    if (revision === undefined) this.#beginsMs.delete(after.metadata.uid)
+    else if (revision !== liveRevisionOf(before)) this.#beginsMs.set(after.metadata.uid, this.#clock.monotonicMs())
+  }
+}
+
+/** The part of a status that describes a rollout. */
+interface RolloutView {
+  readonly currentRevision?: string
+  readonly updateRevision?: string
+  readonly rollout?: { readonly revision: string; readonly phase: string }
+  readonly failed?: readonly { readonly revision: string; readonly gate?: string }[]
+}
+
+/** @returns the revision that is being rolled out, without an outcome so far. */
+function liveRevisionOf({ spec, status = {} }: FleetWorkerSetObject): string | undefined {
+  const { currentRevision, rollout, updateRevision }: RolloutView = status
+  if (isHandsOff(spec)) return undefined
+  if (rollout !== undefined) return outcomeOfPhase(rollout.phase) === undefined ? rollout.revision : undefined
+  return updateRevision === currentRevision || isRejected(status) ? undefined : updateRevision
+}
+
+function outcomeBetween(before: FleetWorkerSetObject, after: FleetWorkerSetObject): RolloutOutcome | undefined {
+  const revision = liveRevisionOf(before)
+  if (revision === undefined || revision === liveRevisionOf(after) || isHandsOff(after.spec)) return undefined
+  const { currentRevision, failed = [], rollout, updateRevision }: RolloutView = after.status ?? {}
+  if (currentRevision === revision) return 'complete'
+  if (rollout?.revision === revision) {
+    const isAborted = failed.some((each) => each.revision === revision && each.gate === ABORTED)
+    return isAborted ? 'aborted' : outcomeOfPhase(rollout.phase)
+  }
+  return updateRevision === revision ? 'failed' : 'superseded'
+}
+/** In place of a gate, in the entry of a failed revision. */
+const ABORTED = 'aborted'
+
+function outcomeOfPhase(phase: string): RolloutOutcome | undefined {
+  if (phase === 'RollingBack' || phase === 'RolledBack') return 'rolled_back'
+  return phase === 'Failed' ? 'failed' : undefined
+}
+
+/** Whether the master refused the config, so that no worker gets it. */
+const isRejected = ({ conditions = [] }: FleetWorkerSetStatus): boolean =>
+  conditions.some(({ type, reason }) => type === 'Synced' && reason === 'Rejected')
+
+function countWorkers(sets: Iterable<FleetWorkerSetObject>): Readonly<Required<WorkerCounts>> {
+  const sum = Object.fromEntries(WORKER_STATES.map((state) => [state, 0])) as Record<keyof WorkerCounts, number>
+  for (const { status } of sets) for (const state of WORKER_STATES) sum[state] += status?.workers?.[state] ?? 0
+  return sum
+}
