@@ -108,6 +108,11 @@ const FLEET_WORKER_SET = {
   description: 'Many workers of a Muster fleet with one config, and their observed state.',
   spec: FleetWorkerSetSpec,
   status: FleetWorkerSetStatus,
+  scale: {
+    specReplicasPath: '.spec.replicas',
+    statusReplicasPath: '.status.replicas',
+    labelSelectorPath: '.status.selector',
+  },
   selectable: ['.spec.type'],
   columns: [
     column('Type', '.spec.type'),
@@ -119,6 +124,7 @@ const FLEET_WORKER_SET = {
     column('Revision', '.status.currentRevision'),
     column('Age', '.metadata.creationTimestamp', 'date'),
     column('Update', '.status.updateRevision', 'string', wide),
+    column('Replicas', '.status.replicas', 'integer', wide),
     column('Policy', '.spec.managementPolicy', 'string', wide),
     column('Reason', condition('Ready', 'reason'), 'string', wide),
   ],

@@ -229,6 +229,11 @@ export const Values = closed({
         'Add permissions for FleetWorkers and FleetWorkerSets to the ClusterRoles view, edit and admin.',
         true,
       ),
+      scaleWorkers: word(
+        ['none', 'statefulsets', 'all'],
+        'none',
+        'What FleetWorkerSets may scale in the watched namespaces: none, statefulsets, or all (also Deployments).',
+      ),
     }),
     pod: pod({ cpu: '50m', memory: '128Mi', limit: '256Mi' }, 30),
   }),

@@ -245,6 +245,13 @@ export const SET_REASON_WORDS = {
     'The rollout has made no progress for `progressDeadlineSeconds`. `status.worst` names the workers that hold it up.',
   'Ready.Unavailable':
     'Every worker has the config, and more than `maxUnavailable` are unavailable; see `status.worst`.',
+  'Ready.WorkloadNotFound':
+    'There is no StatefulSet or Deployment of the name in `workload`. The workers are configured as usual. ' +
+    'The operator looks again every 10 seconds.',
+  'Ready.WorkloadForbidden':
+    'The operator has no right to scale the workload; grant it ([Scaling](#scaling)). ' +
+    'The workers are configured as usual.',
+  'Ready.WorkloadConflict': 'An older set scales this workload. Remove `workload` from one of the two.',
   'Ready.Releasing': 'The set is being deleted, and its workers are being reset.',
   'Ready.Pending': 'Not reconciled yet.',
   'Ready.MasterUnreachable': 'The master has been unreachable for a minute.',

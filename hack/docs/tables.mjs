@@ -353,7 +353,7 @@ export async function tables() {
       'operator-metrics': await fromOperator(),
       'fleetworker-spec': resourceFields(FleetWorkerSpec),
       'fleetworker-status': resourceFields(FleetWorkerStatus),
-      'fleetworkerset-spec': resourceFields(FleetWorkerSetSpec, ['selector', 'rollout']),
+      'fleetworkerset-spec': resourceFields(FleetWorkerSetSpec, ['selector', 'rollout', 'workload']),
       'fleetworkerset-status': resourceFields(FleetWorkerSetStatus, ['workers', 'drift']),
       'fleetworker-reasons': reasons(REASONS, descriptions.REASON_WORDS),
       'fleetworkerset-reasons': reasons(SET_REASONS, {

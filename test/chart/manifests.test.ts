@@ -52,6 +52,8 @@ const BEYOND = new Set([
   'ValidatingAdmissionPolicyBinding muster-operator-guard',
   'ValidatingAdmissionPolicy muster-operator-guard-history',
   'ValidatingAdmissionPolicyBinding muster-operator-guard-history',
+  'ValidatingAdmissionPolicy muster-operator-guard-pods',
+  'ValidatingAdmissionPolicyBinding muster-operator-guard-pods',
 ])
 
 /** Normalises an object: removes Helm's own fields, and sorts named lists as Kubernetes reads them. */
@@ -135,6 +137,21 @@ describe('manifests/', () => {
       granted(named).filter(
         (verb) => !granted(render({}).filter((each) => idOf(each) === 'Role muster-operator')).includes(verb),
       ),
+    )
+  })
+
+  it.each([
+    ['statefulsets', ['muster-operator-scale-statefulsets']],
+    ['all', ['muster-operator-scale-statefulsets', 'muster-operator-scale-deployments']],
+  ])('grants the right to scale workloads with a file of its own, as the chart does: %s', (scaleWorkers, names) => {
+    const rightsOf = (values: Json): readonly string[] =>
+      granted(render(values).filter((each) => idOf(each) === 'Role muster-operator'))
+    const roles = objectsOf(readFileSync('manifests/operator/scale-workers/rights.yaml', 'utf8')).filter(
+      ({ kind, metadata }) => kind === 'Role' && names.includes(metadata.name),
+    )
+    const usual = rightsOf({})
+    expect(granted(roles)).toEqual(
+      rightsOf({ operator: { rbac: { scaleWorkers } } }).filter((verb) => !usual.includes(verb)),
     )
   })
 

@@ -282,6 +282,41 @@ export class Cluster {
     return worker
   }
 
+  /** Creates the account that the pods of team-a have. Its controller does not run. */
+  async createDefaultAccount(): Promise<void> {
+    await this.server.request('POST', '/api/v1/namespaces/team-a/serviceaccounts', {
+      body: { metadata: { name: 'default' } },
+    })
+  }
+
+  /** Creates a workload in team-a. No controller runs; the pods of a Deployment are created here too. */
+  async createWorkload(kind: 'StatefulSet' | 'Deployment', name: string, replicas: number): Promise<void> {
+    await this.createDefaultAccount()
+    const labels = { app: name }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'worker', image: 'muster' }] } }
+    await this.ok('POST', `/apis/apps/v1/namespaces/team-a/${kind.toLowerCase()}s`, {
+      metadata: { name },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template,
+        ...(kind === 'StatefulSet' && { serviceName: name }),
+      },
+    })
+    if (kind === 'StatefulSet') return
+    for (let index = 0; index < replicas; index += 1) {
+      const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: 'u', controller: true }
+      const metadata = { name: `${name}-${index}`, labels, ownerReferences: [owner] }
+      await this.ok('POST', '/api/v1/namespaces/team-a/pods', { metadata, spec: { ...template.spec, nodeName: 'n' } })
+      await this.ok(
+        'PATCH',
+        `/api/v1/namespaces/team-a/pods/${name}-${index}/status`,
+        { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
+        'application/merge-patch+json',
+      )
+    }
+  }
+
   /** Runs kubectl; throws with its output if it fails. */
   async kubectl(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr }: Ran = await this.server.kubectl(...args)

@@ -328,6 +328,28 @@ export const CONFORMANCE: readonly Scenario[] = [
         expected: { spec: { replicas: 5 } },
       },
       {
+        method: 'PATCH',
+        path: `${PROBES}/n1/scale`,
+        contentType: JSON_PATCH,
+        body: [
+          { op: 'test', path: '/spec/replicas', value: 4 },
+          { op: 'add', path: '/spec/replicas', value: 6 },
+        ],
+        status: 422,
+        expected: status(422, 'Invalid'),
+      },
+      {
+        method: 'PATCH',
+        path: `${PROBES}/n1/scale`,
+        contentType: JSON_PATCH,
+        body: [
+          { op: 'test', path: '/spec/replicas', value: 5 },
+          { op: 'add', path: '/spec/replicas', value: 5 },
+        ],
+        status: 200,
+        expected: { spec: { replicas: 5 } },
+      },
+      {
         method: 'GET',
         path: `${PROBES}/n1`,
         status: 200,

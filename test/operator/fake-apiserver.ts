@@ -300,7 +300,7 @@ export class FakeApiServer {
     if (subresource === 'scale')
       return method === 'GET'
         ? this.store.scaleOf(where)
-        : this.store.scaleTo(where, (body as { spec: { replicas: number } }).spec.replicas, manager)
+        : this.store.scaleTo(where, headers['content-type'] ?? '', body, manager)
     if (method === 'PUT') return this.store.replace(where, subresource, body as never, manager)
     if (method === 'PATCH')
       return this.store.patch(

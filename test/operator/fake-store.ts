@@ -228,7 +228,13 @@ export class FakeStore {
     }
   }
 
-  scaleTo(where: Where, replicas: number, manager: string): Record<string, unknown> {
+  scaleTo(where: Where, contentType: string, body: unknown, manager: string): Record<string, unknown> {
+    const scale = contentType.startsWith('application/json-patch')
+      ? jsonPatched(this.scaleOf(where), body as never)
+      : body
+    if (scale === undefined)
+      throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request')
+    const { replicas } = (scale as { spec: { replicas: number } }).spec
     this.patch(
       where,
       '',

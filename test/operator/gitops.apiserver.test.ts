@@ -322,6 +322,27 @@ withApiServer('FleetWorkers with several writers', () => {
           expect(await asOperator({ metadata: { finalizers: ['muster.dev/release'] } }, path)).toEqual([200, undefined])
         }
         await cluster.ok('PATCH', set, { metadata: { finalizers: null } }, MERGE)
+        await cluster.kubectl('apply', '-n', 'team-a', '-f', 'manifests/operator/scale-workers/rights.yaml')
+        await cluster.createDefaultAccount()
+        const pod = '/api/v1/namespaces/team-a/pods/guarded'
+        await cluster.ok('POST', '/api/v1/namespaces/team-a/pods', {
+          metadata: { name: 'guarded', annotations: { kept: 'x' } },
+          spec: { containers: [{ name: 'c', image: 'i' }] },
+        })
+        const cost = (value: string | null): object => ({
+          metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': value } },
+        })
+        await cluster.until('pods are guarded', async () => (await asOperator(cost('1'), pod))[0] === 403)
+        for (const [body, message] of [
+          [cost('-1001'), 'may only set the deletion cost of a pod to -1000'],
+          [{ metadata: { annotations: { other: 'x' } } }, 'may only set the deletion cost'],
+          [{ metadata: { annotations: { kept: null } } }, 'may only set the deletion cost'],
+          [{ metadata: { labels: { a: 'b' } } }, 'may only change the deletion cost of a pod'],
+          [{ spec: { activeDeadlineSeconds: 1 } }, 'may only change the deletion cost of a pod'],
+        ] as const)
+          expect(await asOperator(body, pod)).toEqual([403, expect.stringContaining(message)])
+        expect(await asOperator(cost('-1000'), pod)).toEqual([200, undefined])
+        expect(await asOperator(cost(null), pod)).toEqual([200, undefined])
         await cluster.ok('DELETE', set)
         await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
         await cluster.condition('guarded', 'Synced=InSync')

@@ -32,7 +32,7 @@ interface Grant {
 
 /** Each verb that one variant grants, such as `own: leases.coordination.k8s.io/muster-operator get`. */
 function granted(variant: string): ReadonlySet<string> {
-  const files = ['base', 'secrets', variant].flatMap((folder) =>
+  const files = ['base', 'secrets', 'scale-workers', variant].flatMap((folder) =>
     readdirSync(join(FOLDER, folder))
       .filter((name) => name.endsWith('rights.yaml'))
       .map((name) => join(FOLDER, folder, name)),
@@ -84,7 +84,8 @@ withApiServer('the permissions of the operator', () => {
     beforeAll(async () => {
       cluster = await Cluster.start(variant)
       if (variant === 'namespaced') await grantIn('team-a')
-      await cluster.kubectl('apply', '-n', 'team-a', '-f', join(FOLDER, 'secrets/rights.yaml'))
+      for (const folder of ['secrets', 'scale-workers'])
+        await cluster.kubectl('apply', '-n', 'team-a', '-f', join(FOLDER, folder, 'rights.yaml'))
       await cluster.startOperator(settings)
     }, TEST_MS)
     afterAll(() => cluster.close(), 60_000)
@@ -142,6 +143,7 @@ withApiServer('the permissions of the operator', () => {
           )
           await cluster.kubectl('wait', '-n', 'team-a', '--for=condition=Ready', 'fws/s', '--timeout=60s')
         }
+        await scaleIn(cluster)
         await cluster.fleet.stopMaster() // Another epoch: it creates an Event about the Lease.
         await cluster.fleet.startMaster()
         await cluster.until(
@@ -202,6 +204,32 @@ withApiServer('the permissions of the operator', () => {
     )
   })
 })
+
+/** A set scales a StatefulSet and another one a Deployment, whose idle pod is marked. */
+async function scaleIn(cluster: Cluster): Promise<void> {
+  for (const kind of ['StatefulSet', 'Deployment'] as const) {
+    const name = kind.toLowerCase()
+    await cluster.createWorkload(kind, name, 2)
+    for (const id of [`${name}-0`, `${name}-1`]) await cluster.startWorker(id)
+    await cluster.ok('POST', '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkersets', {
+      apiVersion: 'muster.dev/v1alpha1',
+      kind: 'FleetWorkerSet',
+      metadata: { name },
+      spec: {
+        type: 'http-probe',
+        selector: { idPatterns: [`${name}-*`] },
+        config: { enabled: true },
+        workload: { kind, name },
+        replicas: 1,
+      },
+    })
+    await cluster.until(
+      `the ${kind} is scaled`,
+      async () => (await cluster.kubectl('get', '-n', 'team-a', name, name, '-o', 'jsonpath={.spec.replicas}')) === '1',
+      60_000,
+    )
+  }
+}
 
 /**
  * Runs the recorder as the operator with its own clock, because an Event is repeated after five minutes at the

@@ -71,4 +71,21 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
   resources: [configmaps]
   verbs: [get]
 {{- end }}
+{{- $scale := .Values.operator.rbac.scaleWorkers }}
+{{- if ne $scale "none" }}
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get]
+- apiGroups: [apps]
+  resources: [statefulsets/scale]
+  verbs: [get, patch]
+{{- end }}
+{{- if eq $scale "all" }}
+- apiGroups: [apps]
+  resources: [deployments/scale]
+  verbs: [get, patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, patch]
+{{- end }}
 {{- end }}

@@ -37,7 +37,12 @@ export interface CatalogType {
 
 /** The fields of a worker that the operator needs. The full statistics are many times as large. */
 export type WorkerRecord = Omit<WorkerBody, 'hardware' | 'current_stats'> & {
-  readonly current_stats: Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> | null
+  readonly current_stats: KeptStats | null
+}
+
+interface KeptStats extends Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb'> {
+  /** The generation that the worker ran when it sent them; null if it does not report it (D137). */
+  readonly config_gen?: number | null
 }
 
 export interface Registered {

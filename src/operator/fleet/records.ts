@@ -13,7 +13,13 @@
  *
  * Configs are stored as text; a config is parsed when it is requested.
  */
-import { sameJson, type JsonObject, type WorkerBody, type WorkerEventName } from '../../protocol/index.ts'
+import {
+  RESERVED_METRICS,
+  sameJson,
+  type JsonObject,
+  type WorkerBody,
+  type WorkerEventName,
+} from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
 import type { AppliedRevision, WorkerRecord, WorkerRow } from './ports.ts'
 
@@ -263,10 +269,19 @@ export class Records {
 
 function keptOf(body: WorkerBody): Kept {
   const { hardware: _, config, current_stats: stats, ...rest } = body
+  const ranGen = stats?.metrics[RESERVED_METRICS.configGen]
   return {
     ...rest,
     config: packed(config),
-    current_stats: stats === null ? null : { slots: stats.slots, cpu_pct: stats.cpu_pct, rss_mb: stats.rss_mb },
+    current_stats:
+      stats === null
+        ? null
+        : {
+            slots: stats.slots,
+            cpu_pct: stats.cpu_pct,
+            rss_mb: stats.rss_mb,
+            config_gen: typeof ranGen === 'number' ? ranGen : null,
+          },
   }
 }
 
@@ -286,7 +301,7 @@ const BRINGS: Readonly<Record<WorkerEventName, readonly Exclude<keyof WorkerReco
   'worker.registered': [],
   'worker.forgotten': [],
   'worker.connected': ['connected', 'state', 'draining'],
-  'worker.disconnected': ['connected'],
+  'worker.disconnected': ['connected', 'ended'],
   'worker.state': ['state', 'last_error'],
   'worker.config_changed': ['config_changed_at', 'config_changed_by'],
   'worker.config_applied': ['applied_config_gen'],
@@ -307,14 +322,15 @@ function merged(record: Kept, name: WorkerEventName, fields: EventFields): Kept 
   const brought = BRINGS[name]
     .filter((field) => fields[field] !== undefined && isLike(field, fields[field]))
     .map((field) => [field, fields[field]])
-  return { ...record, ...seen, ...(Object.fromEntries(brought) as Partial<Kept>) }
+  const begun = name === 'worker.connected' && record.ended === true ? { ended: false } : {}
+  return { ...record, ...seen, ...begun, ...(Object.fromEntries(brought) as Partial<Kept>) }
 }
 
 const STRING_OR_NULL: ReadonlySet<string> = new Set(['last_error', 'managed_by', 'config_changed_by'])
 const NUMBER_OR_NULL: ReadonlySet<string> = new Set(['applied_config_gen', 'config_changed_at'])
 
 function isLike(field: keyof WorkerRecord, value: unknown): boolean {
-  if (field === 'connected' || field === 'draining') return typeof value === 'boolean'
+  if (field === 'connected' || field === 'draining' || field === 'ended') return typeof value === 'boolean'
   if (field === 'state') return typeof value === 'string'
   return (
     value === null ||

@@ -37,8 +37,16 @@ import {
   type FleetWorkerSetSpec,
   type WorkerOverride,
 } from './schema.ts'
+import {
+  MAX_REPLICAS,
+  MAX_SCALE_IN_SECONDS,
+  MAX_WORKLOAD_NAME_CHARS,
+  WORKLOAD_KINDS,
+  WORKLOAD_NAME_PATTERN,
+} from './scale/schema.ts'
 
 const ID = new RegExp(ID_PATTERN)
+const WORKLOAD_NAME = new RegExp(WORKLOAD_NAME_PATTERN)
 const PERCENT = new RegExp(PERCENT_PATTERN)
 const LABEL_KEY = new RegExp(WORKER_LABEL_KEY_PATTERN)
 const LABEL_VALUE = new RegExp(WORKER_LABEL_VALUE_PATTERN)
@@ -56,6 +64,7 @@ export const setFaults = ({ spec }: FleetWorkerSet): readonly string[] => [
     'spec.revisionHistoryLimit',
   ),
   ...rangeFaults(spec.forgetAfterSeconds ?? 0, { minimum: 0, maximum: MAX_FORGET_SECONDS }, 'spec.forgetAfterSeconds'),
+  ...workloadFaults(spec),
 ]
 
 function selectorFaults({ idPatterns, matchLabels = {} }: FleetWorkerSetSpec['selector']): readonly string[] {
@@ -133,6 +142,23 @@ function rolloutFaults(rollout: NonNullable<FleetWorkerSetSpec['rollout']>): rea
     ...(progressDeadlineSeconds > ackTimeoutSeconds
       ? []
       : [`${at}.progressDeadlineSeconds: must be greater than ackTimeoutSeconds`]),
+  ]
+}
+
+function workloadFaults({ replicas, workload }: FleetWorkerSetSpec): readonly string[] {
+  const range =
+    replicas === undefined ? [] : rangeFaults(replicas, { minimum: 0, maximum: MAX_REPLICAS }, 'spec.replicas')
+  if (workload === undefined)
+    return replicas === undefined ? [] : [...range, 'spec.replicas: needs spec.workload, which says what is scaled']
+  const { kind, name, scaleInTimeoutSeconds = 0 } = workload
+  const at = 'spec.workload'
+  return [
+    ...range,
+    ...(WORKLOAD_KINDS.includes(kind) ? [] : [`${at}.kind: must be one of ${WORKLOAD_KINDS.join(', ')}`]),
+    ...(name.length <= MAX_WORKLOAD_NAME_CHARS && WORKLOAD_NAME.test(name)
+      ? []
+      : [`${at}.name: ${quoted(name)} is no name of an object`]),
+    ...rangeFaults(scaleInTimeoutSeconds, { minimum: 0, maximum: MAX_SCALE_IN_SECONDS }, `${at}.scaleInTimeoutSeconds`),
   ]
 }
 

@@ -43,6 +43,9 @@ const READY = {
   RollingOut: 'False',
   ProgressDeadlineExceeded: 'False',
   Unavailable: 'False',
+  WorkloadNotFound: 'False',
+  WorkloadForbidden: 'False',
+  WorkloadConflict: 'False',
   Releasing: 'False',
   Pending: 'Unknown',
   MasterUnreachable: 'Unknown',
@@ -64,6 +67,9 @@ const RECONCILING: ReadonlySet<string> = new Set([
   'SourceForbidden',
   'Forbidden',
   'MasterUnreachable',
+  'WorkloadNotFound',
+  'WorkloadForbidden',
+  'WorkloadConflict',
 ])
 /** Reasons of Ready that need a user. */
 const STALLED: ReadonlySet<string> = new Set([
@@ -76,6 +82,12 @@ const STALLED: ReadonlySet<string> = new Set([
   'MasterTooOld',
   'ProgressDeadlineExceeded',
 ])
+
+/** Why the workload of the set cannot be scaled. */
+export interface ScaleProblem {
+  readonly reason: 'WorkloadNotFound' | 'WorkloadForbidden' | 'WorkloadConflict'
+  readonly message: string
+}
 
 /** How the rollout stands. */
 export interface RolloutFacts {
@@ -98,6 +110,7 @@ export interface SetFacts {
   readonly synced: { readonly reason: SetSyncedReason; readonly message: string }
   /** `undefined`: not known. */
   readonly rollout: RolloutFacts | undefined
+  readonly scaleProblem?: ScaleProblem | undefined
   /** Number of workers whose config differs and is left so. */
   readonly driftCount: number
   readonly isContested: boolean
@@ -173,7 +186,9 @@ function readyOf(facts: SetFacts): ConditionState {
   if (facts.policy === 'Observe') return ready('ObserveOnly', 'managementPolicy is Observe: no worker is written')
   if (facts.isMasterUnavailable) return ready('MasterUnreachable', 'the master is unavailable')
   if (facts.rollout === undefined) return ready('Pending', 'the workers were not read from the master yet')
-  return rolloutState(facts.rollout, ready)
+  const state = rolloutState(facts.rollout, ready)
+  const { scaleProblem } = facts
+  return state.status === 'True' && scaleProblem ? ready(scaleProblem.reason, scaleProblem.message) : state
 }
 
 function rolloutState(

@@ -19,6 +19,7 @@ import type { SetMemory, SetState } from './memory.ts'
 import type { WorstWorker } from './plan.ts'
 import type { FleetWorkerSetObject } from './resource.ts'
 import type { FleetWorkerSetStatus } from './schema.ts'
+import type { ScaleReport } from './scale/scale.ts'
 
 export interface SetDeps {
   /** Indexed by SET_INDICES. */
@@ -61,6 +62,8 @@ export interface SetResult {
   /** Omitted: not known now. */
   readonly rollout?: RolloutFacts
   readonly worst?: readonly WorstWorker[]
+  /** Omitted: unchanged. */
+  readonly scale?: ScaleReport
   /** Omitted: unchanged. */
   readonly revision?: string
   readonly sources?: FleetWorkerSetStatus['sources']

@@ -19,6 +19,7 @@ import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
 import { planOf, type Plan } from './plan.ts'
 import { variantsOf } from './revision.ts'
+import { openScale, type Scale } from './scale/scale.ts'
 import { ACK_TIMEOUT_SECONDS, DEFAULT_MAX_UNAVAILABLE, PROGRESS_DEADLINE_SECONDS } from './schema.ts'
 
 /** Without any event a set is looked at again after this time. */
@@ -29,6 +30,7 @@ const MAX_HOLDERS_SHOWN = 3
 const SECONDS = 1_000
 
 interface Survey {
+  readonly scale: Scale
   readonly found: Members
   readonly plan: Plan
 }
@@ -39,10 +41,11 @@ export async function converge(
   permitted: PermittedWorkers,
 ): Promise<SetResult> {
   const written = new Set<string>()
+  const scale = await openScale(context)
   for (;;) {
-    const found = findMembers(context, config, permitted)
+    const found = findMembers(context, config, permitted, scale)
     const plan = planFor(context, config, found)
-    const survey = { found, plan }
+    const survey = { scale, found, plan }
     if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey, permitted)
     const next = plan.writes.filter(({ id }) => !written.has(id)).slice(0, MAX_ITEMS)
     // Written in this pass, and still different: the master lost state meanwhile, or another client is as fast.
@@ -56,6 +59,7 @@ function findMembers(
   { claim, deps, set, state }: SetContext,
   { revision }: SetConfig,
   permitted: PermittedWorkers,
+  { isCordoned }: Scale,
 ): Members {
   const { type, selector } = set.spec
   const isLive = (other: string): boolean =>
@@ -70,7 +74,7 @@ function findMembers(
     rows: deps.table.rows(type),
     selector,
     revision,
-    variantFor: variantsOf(set),
+    variantFor: variantsOf(set, isCordoned),
     claim,
     isPermitted: (id) => permitted.permits(id),
     isPinned: (id) =>
@@ -112,8 +116,9 @@ async function finish(
   permitted: PermittedWorkers,
 ): Promise<SetResult> {
   const { set, deps } = context
+  const scaleMs = (await survey.scale.advance()) ?? SWEEP_MS
   const facts = factsOf(context, config, survey)
-  const outcome = { kind: 'ok', againAfterMs: nextLookMs(context, survey) } as const
+  const outcome = { kind: 'ok', againAfterMs: Math.min(nextLookMs(context, survey), scaleMs) } as const
   if (isHandsOff(set.spec)) await removeRule(context)
   if (set.spec.suspend === true) return setResult('Suspended', '', outcome, facts)
   if (survey.found.matched > 0 && survey.found.members.length === 0 && survey.found.conflicted.length > 0)
@@ -183,16 +188,18 @@ function factsOf(context: SetContext, { revision, versions }: SetConfig, survey:
     sources: [...versions].map(([field, version]) => ({ field, version })),
     rollout: rolloutOf(context, revision, survey),
     worst: survey.plan.worst,
+    scale: survey.scale.report,
   } satisfies Partial<SetResult>
 }
 
-function rolloutOf(context: SetContext, revision: string, { found, plan }: Survey): RolloutFacts {
+function rolloutOf(context: SetContext, revision: string, { found, plan, scale }: Survey): RolloutFacts {
   return {
     counts: {
       ...plan.counts,
       matched: found.matched,
       pinned: found.pinned,
       conflicted: found.conflicted.length,
+      cordoned: found.members.filter(({ id, standing }) => scale.isCordoned(id) && standing !== 'behind').length,
     },
     waiting: plan.waiting,
     maxUnavailable: plan.maxUnavailable,

@@ -6,6 +6,7 @@
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { RevertThrottle } from '../fleetworker/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
+import { newScaleMemory, type ScaleMemory } from './scale/memory.ts'
 import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
 
 /** A refusal that the same input would meet again. */
@@ -40,6 +41,7 @@ export interface SetState {
   progress: { readonly at: string; readonly sinceMs: number } | undefined
   /** When the last status was put. */
   reportedMs: number
+  readonly scale: ScaleMemory
 }
 
 export class SetMemory {
@@ -68,6 +70,7 @@ export class SetMemory {
       throttles: new Map(),
       progress: undefined,
       reportedMs: -Infinity,
+      scale: newScaleMemory(),
     }
     this.#entries.set(key, state)
     return state

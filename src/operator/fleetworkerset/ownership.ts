@@ -54,3 +54,16 @@ export const otherSetKeys = (
     .byIndex('type', type)
     .map(({ metadata }) => keyOf(metadata))
     .filter((each) => each !== key)
+
+/** @returns the older set of the namespace that scales the same workload; `undefined` if there is none. */
+export function olderScalerOf(set: FleetWorkerSetObject, cache: ObjectCache<FleetWorkerSetObject>): string | undefined {
+  const { kind, name } = set.spec.workload ?? {}
+  const older = [...cache.all()]
+    .filter(({ metadata: { namespace, uid }, spec: { workload } }) => {
+      const isOther = uid !== set.metadata.uid && namespace === set.metadata.namespace
+      return isOther && workload?.kind === kind && workload?.name === name
+    })
+    .filter((each) => isApplicable(each) && byAge(each, set) < 0)
+    .toSorted(byAge)[0]
+  return older === undefined ? undefined : nameFor(older, set)
+}

@@ -20,7 +20,7 @@ const MAX_UNACKNOWLEDGED = 1_000
 const STALE_MS = 1_000
 
 export type WorstWorker = NonNullable<FleetWorkerSetStatus['worst']>[number]
-type MemberCounts = Omit<Required<WorkerCounts>, 'matched' | 'pinned' | 'conflicted'>
+type MemberCounts = Omit<Required<WorkerCounts>, 'matched' | 'pinned' | 'conflicted' | 'cordoned'>
 
 export interface PlanFacts {
   readonly members: readonly Member[]

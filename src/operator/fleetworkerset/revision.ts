@@ -7,6 +7,7 @@
  *
  *   config_revision of a worker:  7f3ac1d09b2e/-           the config of the set
  *                                 7f3ac1d09b2e/5d0c77e1    with the slots or the override of this variant
+ *                                 7f3ac1d09b2e/3f2a91aa    the same with 0 slots: cordoned for scale-in
  *                                 7f3ac1d09b2e/*           changed since by another client (D133)
  */
 import { createHash } from 'node:crypto'
@@ -44,18 +45,30 @@ export interface Variant {
   readonly variant: string
 }
 
-/** The fields of the spec that take effect immediately: slots, and overrides of single workers. */
-export function variantsOf({ spec: { slots, overrides = [] } }: FleetWorkerSet): (workerId: string) => Variant {
+/**
+ * The fields of the spec that take effect immediately: slots, and overrides of single workers.
+ *
+ * @param isCordoned Whether a worker must take no new task, because its pod is about to be removed: it has 0 slots.
+ */
+export function variantsOf(
+  { spec: { slots, overrides = [] } }: FleetWorkerSet,
+  isCordoned: (workerId: string) => boolean = () => false,
+): (workerId: string) => Variant {
   const shared = slots === undefined ? {} : { slots }
   const byWorker = new Map(
     overrides.map((each) => [
       each.worker,
-      variantOf({ ...shared, ...each.config, ...(each.slots !== undefined && { slots: each.slots }) }),
+      variantPairOf({ ...shared, ...each.config, ...(each.slots !== undefined && { slots: each.slots }) }),
     ]),
   )
-  const common = variantOf(shared)
-  return (workerId) => byWorker.get(workerId) ?? common
+  const common = variantPairOf(shared)
+  return (workerId) => (byWorker.get(workerId) ?? common)[isCordoned(workerId) ? 'cordoned' : 'plain']
 }
+
+const variantPairOf = (patch: JsonObject): Readonly<Record<'plain' | 'cordoned', Variant>> => ({
+  plain: variantOf(patch),
+  cordoned: variantOf({ ...patch, slots: 0 }),
+})
 
 const variantOf = (patch: JsonObject): Variant => ({
   patch,
@@ -64,6 +77,7 @@ const variantOf = (patch: JsonObject): Variant => ({
 
 export interface Label {
   readonly revision: string
+  readonly variant: string
   /** Whether another client has changed the config since it was applied. */
   readonly isChanged: boolean
 }
@@ -72,5 +86,7 @@ export interface Label {
 export function labelOf(text: string | null | undefined): Label | undefined {
   if (text === null || text === undefined) return undefined
   const slash = text.lastIndexOf('/')
-  return slash === -1 ? undefined : { revision: text.slice(0, slash), isChanged: text.slice(slash + 1) === '*' }
+  if (slash === -1) return undefined
+  const variant = text.slice(slash + 1)
+  return { revision: text.slice(0, slash), variant, isChanged: variant === '*' }
 }

@@ -42,6 +42,7 @@ import {
   WORKER_ID_PATTERN,
   type ObjectMetadata,
 } from '../config/index.ts'
+import { SCALE_RULES, scaleFields, scaleStatus } from './scale/schema.ts'
 
 export const SET_KIND = 'FleetWorkerSet'
 
@@ -202,8 +203,9 @@ export const FleetWorkerSetSpec = Type.Object(
         default: 0,
       }),
     ),
+    ...scaleFields,
   },
-  { description: 'The workers, and their desired state.', ...rules(...SLOTS_ONCE) },
+  { description: 'The workers, and their desired state.', ...rules(...SLOTS_ONCE, ...SCALE_RULES) },
 )
 export type FleetWorkerSetSpec = Static<typeof FleetWorkerSetSpec>
 
@@ -229,6 +231,7 @@ const WorkerCounts = Type.Object(
     failed: count('Workers that rejected their config, or for which the master refused it.'),
     pinned: count('Workers that have a FleetWorker of their own.'),
     conflicted: count('Workers that another set, or another cluster, manages.'),
+    cordoned: count('Workers that get no new task, because their pods are about to be removed.'),
   },
   { description: 'Number of workers in each state.' },
 )
@@ -276,6 +279,7 @@ export const FleetWorkerSetStatus = Type.Object(
     currentRevision: revision('The revision of the config that the workers ran before the last change.'),
     updateRevision: revision('The revision of the config that the workers get.'),
     workers: Type.Optional(WorkerCounts),
+    ...scaleStatus,
     failed: Type.Optional(
       Type.Array(FailedRevision, {
         maxItems: MAX_FAILED_REVISIONS,

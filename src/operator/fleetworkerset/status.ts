@@ -46,6 +46,7 @@ function statusOf(context: SetContext, result: SetResult, isMasterUnavailable: b
     isReleasing: result.isReleasing === true,
     synced: result.synced,
     rollout: result.rollout,
+    scaleProblem: result.scale?.problem,
     driftCount: result.drift?.workers.length ?? 0,
     isContested: result.drift?.isContested === true,
     isMasterUnavailable,
@@ -59,6 +60,7 @@ function statusOf(context: SetContext, result: SetResult, isMasterUnavailable: b
     conditions: [...conditions],
     ...revisionsOf(context, result, isComplete),
     ...countsOf(context, result),
+    ...scaleOf(context, result),
     ...failedOf(context, result, nowMs),
     ...worstOf(result),
     ...driftOf(result),
@@ -78,6 +80,11 @@ function revisionsOf({ lastStatus }: SetContext, { revision }: SetResult, isComp
 function countsOf({ lastStatus }: SetContext, { rollout }: SetResult): FleetWorkerSetStatus {
   const counts = rollout?.counts ?? lastStatus.workers
   return counts === undefined ? {} : { workers: counts }
+}
+
+function scaleOf({ lastStatus, set }: SetContext, { scale }: SetResult): FleetWorkerSetStatus {
+  const { replicas = set.spec.workload && lastStatus.replicas, selector = lastStatus.selector } = scale?.status ?? {}
+  return { ...(replicas !== undefined && { replicas }), ...(selector !== undefined && { selector }) }
 }
 
 function sourcesOf({ lastStatus }: SetContext, result: SetResult): FleetWorkerSetStatus {

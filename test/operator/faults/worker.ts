@@ -3,6 +3,7 @@
  */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
+import { RESERVED_METRICS } from '../../../src/protocol/index.ts'
 import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 export const TYPE = 'job'
@@ -10,6 +11,9 @@ export const TYPE = 'job'
 export class FakeWorker {
   readonly id: string
   readonly #socket: WebSocket
+  /** Tasks that it reports in statistics; `undefined`: it sends none. */
+  #held: number | undefined
+  #gen = 0
 
   private constructor(master: TestMaster, id: string) {
     this.id = id
@@ -47,12 +51,32 @@ export class FakeWorker {
     return worker
   }
 
+  /** Sends statistics with so many tasks, one slot each, now and with each config. */
+  hold(tasks: number): void {
+    this.#held = tasks
+    this.#report()
+  }
+
   leave(): void {
     this.#socket.terminate()
   }
 
+  /** Ends as a worker that was drained. */
+  end(): void {
+    this.#socket.close(4100)
+  }
+
   #runs(gen: number): void {
+    this.#gen = gen
     this.#send({ type: 'state', state: 'RUNNING', config_gen: gen, ts: 1, last_error: null })
+    this.#report()
+  }
+
+  #report(): void {
+    if (this.#held === undefined) return
+    const metrics = { [RESERVED_METRICS.configGen]: this.#gen, [RESERVED_METRICS.tasksHeld]: this.#held }
+    const slots = { slots: this.#held, per_slot: [] }
+    this.#send({ type: 'stats', ...slots, cpu_pct: 0, rss_mb: 1, ts: 1, metrics })
   }
 
   #send(frame: object): void {

@@ -176,6 +176,15 @@ describe('an event', () => {
     const { hardware: _, ...rest } = body()
     expect(record()).toEqual({ ...rest, last_seen: 200 })
   })
+
+  it('shows that a worker has ended, until it connects again', () => {
+    const { read, event, record } = fixture()
+    read({})
+    event('worker.disconnected', { connected: false, ended: true })
+    expect(record()).toMatchObject({ connected: false, ended: true })
+    event('worker.connected', { connected: true, state: 'IDLE', draining: false })
+    expect(record()).toMatchObject({ connected: true, ended: false })
+  })
 })
 
 describe('a worker', () => {

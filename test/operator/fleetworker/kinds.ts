@@ -27,3 +27,14 @@ export const FLEETWORKERS: FakeKind = {
 const core = (plural: string, kind: string): FakeKind => ({ group: '', version: 'v1', plural, kind })
 export const SECRETS = core('secrets', 'Secret')
 export const CONFIG_MAPS = core('configmaps', 'ConfigMap')
+export const PODS = core('pods', 'Pod')
+const SCALE = { spec: 'replicas', status: 'replicas', selector: 'selector' }
+const workload = (plural: string, kind: string): FakeKind => ({
+  group: 'apps',
+  version: 'v1',
+  plural,
+  kind,
+  scale: SCALE,
+})
+export const STATEFUL_SETS = workload('statefulsets', 'StatefulSet')
+export const DEPLOYMENTS = workload('deployments', 'Deployment')

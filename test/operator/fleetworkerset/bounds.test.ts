@@ -32,8 +32,25 @@ describe('setFaults', () => {
         rollout: { maxUnavailable: 0, ackTimeoutSeconds: 3_600, progressDeadlineSeconds: 3_601 },
         revisionHistoryLimit: 0,
         forgetAfterSeconds: 31_536_000,
+        replicas: 50_000,
+        workload: { kind: 'Deployment', name: 'crawler.a-0', scaleInTimeoutSeconds: 604_800 },
       }),
     ).toEqual([])
+  })
+
+  it('finds faults of workload and replicas', () => {
+    const workload = { kind: 'StatefulSet', name: 'w' } as const
+    expect(faults({ replicas: 1 })).toEqual(['spec.replicas: needs spec.workload, which says what is scaled'])
+    expect(faults({ replicas: 50_001, workload })).toEqual([expect.stringContaining('spec.replicas: must be')])
+    expect(faults({ replicas: 1.5, workload })).toEqual([expect.stringContaining('spec.replicas: must be')])
+    expect(faults({ workload: { ...workload, kind: 'Job' as never } })).toEqual([
+      'spec.workload.kind: must be one of StatefulSet, Deployment',
+    ])
+    for (const name of ['', 'A', '-a', 'a-', 'a/b', '../x', 'a'.repeat(254)])
+      expect(faults({ workload: { ...workload, name } })).toEqual([expect.stringContaining('spec.workload.name')])
+    expect(faults({ workload: { ...workload, scaleInTimeoutSeconds: -1 } })).toEqual([
+      expect.stringContaining('scaleInTimeoutSeconds: must be'),
+    ])
   })
 
   it('treats null slots as not set, like the validation rules of the API server', () => {

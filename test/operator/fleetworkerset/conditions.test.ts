@@ -21,6 +21,7 @@ const COUNTS = {
   failed: 0,
   pinned: 0,
   conflicted: 0,
+  cordoned: 0,
 }
 type Counts = Partial<typeof COUNTS>
 const rollout = (counts: Counts = {}, more: Partial<RolloutFacts> = {}): RolloutFacts => ({

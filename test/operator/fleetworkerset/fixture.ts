@@ -16,10 +16,11 @@ import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
 import { CONTROLLER_REVISIONS, FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
 import { FakeWorker } from '../faults/worker.ts'
-import { CONFIG_MAPS, SECRETS } from '../fleetworker/kinds.ts'
+import { CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../fleetworker/kinds.ts'
 import { JOB } from '../fleetworker/reconcile-fixture.ts'
 
 const NAMESPACE = 'ns'
+const WORKLOADS = { StatefulSet: STATEFUL_SETS, Deployment: DEPLOYMENTS } as const
 const ends: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
@@ -46,7 +47,8 @@ export class SetFixture {
 
   static async create({ withoutKind = false }: { readonly withoutKind?: boolean } = {}): Promise<SetFixture> {
     const master = await runMaster({ catalog: JOB })
-    const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS, CONTROLLER_REVISIONS]
+    const workloads = [STATEFUL_SETS, DEPLOYMENTS, PODS]
+    const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS, CONTROLLER_REVISIONS, ...workloads]
     const fake = await new FakeApiServer(withoutKind ? kinds : [...kinds, FLEET_WORKER_SETS]).start()
     ends.push(() => fake.close())
     return new SetFixture(master, fake)
@@ -118,6 +120,31 @@ export class SetFixture {
     const where = { kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name }
     const object = this.fake.store.get(where)
     this.fake.store.replace(where, '', { ...object, spec: { ...object.spec, ...spec } }, 'kubectl')
+  }
+
+  /** Creates a workload without a controller: a test adds and removes its pods. */
+  workload(kind: 'StatefulSet' | 'Deployment', name: string, replicas: number): void {
+    const body = { metadata: { name }, spec: { replicas }, status: { replicas, selector: `app=${name}` } }
+    this.fake.store.create({ kind: WORKLOADS[kind], namespace: NAMESPACE }, body, 'kubectl')
+  }
+
+  replicasOf(kind: 'StatefulSet' | 'Deployment', name: string): unknown {
+    return this.fake.store.get({ kind: WORKLOADS[kind], namespace: NAMESPACE, name }).spec?.['replicas']
+  }
+
+  /** Creates a ready pod of a ReplicaSet. */
+  pod(name: string): void {
+    const ownerReferences = [{ kind: 'ReplicaSet', controller: true }]
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
+    const body = { metadata: { name, ownerReferences }, spec: { nodeName: 'n' }, status }
+    this.fake.store.create({ kind: PODS, namespace: NAMESPACE }, body, 'replicaset-controller')
+  }
+
+  costOf(pod: string): string | undefined {
+    const { metadata } = this.fake.store.get({ kind: PODS, namespace: NAMESPACE, name: pod })
+    return (metadata['annotations'] as Record<string, string> | undefined)?.[
+      'controller.kubernetes.io/pod-deletion-cost'
+    ]
   }
 
   /** Puts a proxy between the operator and the master. Call it before `start`. */

@@ -214,11 +214,20 @@ describe('the name of a revision', () => {
     expect(variantsOf(set())('c-0')).toEqual({ patch: {}, variant: '-' })
   })
 
+  it('a cordoned worker has 0 slots, whatever else it gets', () => {
+    const overridden = set({ slots: 4, overrides: [{ worker: 'c-1', slots: 1, config: { log: 'debug' } }] })
+    const variants = variantsOf(overridden, (id) => id !== 'c-2')
+    expect(variants('c-0').patch).toEqual({ slots: 0 })
+    expect(variants('c-1').patch).toEqual({ slots: 0, log: 'debug' })
+    expect(variants('c-2')).toEqual(variantsOf(overridden)('c-2'))
+    expect(new Set(['c-0', 'c-1', 'c-2'].map((id) => variants(id).variant)).size).toBe(3)
+  })
+
   it.each([
     [null, undefined],
     ['rev', undefined],
-    ['rev/-', { revision: 'rev', isChanged: false }],
-    ['a.b_c-d/*', { revision: 'a.b_c-d', isChanged: true }],
+    ['rev/-', { revision: 'rev', variant: '-', isChanged: false }],
+    ['a.b_c-d/*', { revision: 'a.b_c-d', variant: '*', isChanged: true }],
   ])('reads the label %j', (text, label) => {
     expect(labelOf(text)).toEqual(label)
   })

@@ -32,6 +32,7 @@ const overrides = (count: number): Json => ({
   overrides: Array.from({ length: count }, (_, index) => ({ worker: `w-${index}` })),
 })
 const rollout = (more: Json): Json => ({ rollout: more })
+const workload = (more: Json = {}): Json => ({ workload: { kind: 'StatefulSet', name: 'w', ...more } })
 
 /**
  * Name of the rule; an accepted spec; a rejected one; the message of the rejection. `type` and `selector` are added if
@@ -114,6 +115,23 @@ const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
     /not allowed in a config/,
   ],
   ['slots: range', { slots: 0 }, { slots: 1025 }, /spec\.slots/],
+  [
+    'replicas: only with workload',
+    { replicas: 3, ...workload() },
+    { replicas: 3 },
+    /replicas needs workload, the StatefulSet or Deployment/,
+  ],
+  ['replicas: range', { replicas: 50_000, ...workload() }, { replicas: 50_001, ...workload() }, /spec\.replicas/],
+  ['replicas: not negative', { replicas: 0, ...workload() }, { replicas: -1, ...workload() }, /spec\.replicas/],
+  ['workload: kind', workload({ kind: 'Deployment' }), workload({ kind: 'DaemonSet' }), /spec\.workload\.kind/],
+  ['workload: name', workload({ name: 'a.b-0' }), workload({ name: 'A' }), /spec\.workload\.name/],
+  ['workload: a name', workload(), { workload: { kind: 'StatefulSet' } }, /spec\.workload\.name/],
+  [
+    'workload: timeout',
+    workload({ scaleInTimeoutSeconds: 604_800 }),
+    workload({ scaleInTimeoutSeconds: 604_801 }),
+    /scaleInTimeoutSeconds/,
+  ],
   [
     'slots: not in config too',
     { slots: 2, config: { enabled: true } },
@@ -290,10 +308,10 @@ withApiServer('the CustomResourceDefinition of sets', () => {
 
     it('keeps all fields of configs, and drops fields that a later release may have', async () => {
       const config = { Own_field: { deep: [1, { x: null }] }, nothing: null }
-      const name = await created({ config, overrides: [{ worker: 'w', config }], paused: true, replicas: 3 })
+      const name = await created({ config, overrides: [{ worker: 'w', config }], paused: true, later: 3 })
       const spec = (await read(name))['spec'] as Json
       expect(spec).toMatchObject({ config, overrides: [{ worker: 'w', config }] })
-      expect(Object.keys(spec)).not.toEqual(expect.arrayContaining(['paused', 'replicas']))
+      expect(Object.keys(spec)).not.toEqual(expect.arrayContaining(['paused', 'later']))
     })
 
     it('treats null as not set when it checks that slots are set in one place only', async () => {
@@ -307,6 +325,7 @@ withApiServer('the CustomResourceDefinition of sets', () => {
         observedGeneration: 1,
         currentRevision: '7f3ac1d09b2e',
         updateRevision: '91bc02f7a1c4',
+        replicas: 238,
         workers: { matched: 240, updated: 24, acknowledged: 237, unavailable: 1 },
         conditions: [
           {
@@ -324,9 +343,9 @@ withApiServer('the CustomResourceDefinition of sets', () => {
       const names = ['NAME', 'TYPE', 'READY', 'WORKERS', 'UPDATED', 'ACKED', 'UNAVAILABLE', 'REVISION', 'AGE']
       expect(head.split(/\s+/).filter(Boolean)).toEqual(names)
       expect(row.split(/\s+/).slice(0, 8)).toEqual([name, 'a', 'True', '240', '24', '237', '1', '7f3ac1d09b2e'])
-      expect(wide[0]?.split(/\s+/)).toEqual([...names, 'UPDATE', 'POLICY', 'REASON'])
+      expect(wide[0]?.split(/\s+/)).toEqual([...names, 'UPDATE', 'REPLICAS', 'POLICY', 'REASON'])
       expect(wide.find((line) => line.startsWith(`${name} `) || line.includes(`/${name} `))).toMatch(
-        /91bc02f7a1c4\s+Enforce\s+Complete/,
+        /91bc02f7a1c4\s+238\s+Enforce\s+Complete/,
       )
     })
 
@@ -376,8 +395,14 @@ withApiServer('the CustomResourceDefinition of sets', () => {
       expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
     })
 
-    it('has no scale subresource yet', async () => {
-      expect((await server.request('GET', `${OBJECTS}/${await created()}/scale`)).status).toBe(404)
+    it('has a scale with its replicas, those of the status and a selector', async () => {
+      const name = await created({ replicas: 3, ...workload() })
+      expect((await applyStatus(name, { replicas: 2, selector: 'app=w' })).status).toBe(200)
+      const { status, body } = await server.request('GET', `${OBJECTS}/${name}/scale`)
+      expect({ status, body }).toMatchObject({
+        status: 200,
+        body: { kind: 'Scale', spec: { replicas: 3 }, status: { replicas: 2, selector: 'app=w' } },
+      })
     })
 
     it('is explained by kubectl, field by field', async () => {

@@ -27,6 +27,7 @@ const rollout = (counts: Partial<RolloutFacts['counts']> = {}, more: Partial<Rol
     failed: 0,
     pinned: 0,
     conflicted: 0,
+    cordoned: 0,
     ...counts,
   },
   waiting: 0,
