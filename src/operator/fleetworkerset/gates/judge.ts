@@ -101,7 +101,7 @@ function judgeFailureRate(facts: GateFacts): GateResult {
   const { gates, look, updated, current } = facts
   const { max, maxIncrease = DEFAULT_MAX_INCREASE } = gates.failureRate ?? {}
   const [own, other] = [failedShareOf(updated), failedShareOf(current)]
-  const runs = { name: 'failureRate', runs: own.total }
+  const runs = { name: 'failureRate', runs: wholeRuns(own.total) }
   const undecided = undecidedOf(facts, { ...runs, baseline: other.total, isComparison: max === undefined })
   if (undecided !== undefined) return undecided
   const hasBaseline = other.total > 0
@@ -118,20 +118,20 @@ function judgeFailureRate(facts: GateFacts): GateResult {
   }
   const weighted = weightedShare(own, updated)
   if (max !== undefined && shareInterval(weighted, Z[look]).lower > Number(max))
-    return failed(result, `${result.updated} of ${own.total} runs failed; at most ${percentText(Number(max))} may`)
+    return failed(result, `${result.updated} of ${runs.runs} runs failed; at most ${percentText(Number(max))} may`)
   if (current === undefined || valueOf(own) - valueOf(other) <= increase) return { ...result, verdict: 'Passed' }
   if (differenceInterval(weighted, weightedShare(other, current), Z[look]).lower <= 0)
     return { ...result, verdict: 'Passed' }
   return failed(
     result,
-    `${result.updated} of ${own.total} runs failed; before the change, ${percentText(valueOf(other))}`,
+    `${result.updated} of ${runs.runs} runs failed; before the change, ${percentText(valueOf(other))}`,
   )
 }
 
 function judgeRunSeconds(facts: GateFacts, gate: NonNullable<Gates['runSeconds']>): GateResult {
   const { look, updated, current } = facts
   const [own, other] = [bucketsOf(updated.counters), bucketsOf(current?.counters ?? {})]
-  const runs = { name: 'runSeconds', runs: totalOf(own) }
+  const runs = { name: 'runSeconds', runs: wholeRuns(totalOf(own)) }
   const undecided = undecidedOf(facts, { ...runs, baseline: totalOf(other), isComparison: true })
   if (undecided !== undefined) return undecided
   const quantile = Number(gate.quantile.slice(1)) / 100
@@ -152,7 +152,7 @@ function judgeCounter(facts: GateFacts, gate: CounterGate): GateResult {
   const name = tallyNameOf(gate.name)
   const isPerRun = kind === 'batch' && gate.name !== SLOT_FAILURES
   const [own, other] = [rateOf(updated, name, isPerRun), rateOf(current, name, isPerRun)]
-  const runs = failedShareOf(updated).total
+  const runs = wholeRuns(failedShareOf(updated).total)
   const undecided = isPerRun
     ? undecidedOf(facts, { name, runs, baseline: other.exposure, isComparison: true })
     : undecidedByTime(name, own, other)
@@ -219,6 +219,9 @@ const failed = (result: Omit<GateResult, 'verdict' | 'message'>, message: string
   verdict: 'Failed',
   message,
 })
+
+/** A worker may send any number, but a status with a fraction here would be refused by the API server. */
+const wholeRuns = Math.floor
 
 function failedShareOf(cohort: Cohort | undefined): Share {
   const { [RUNS_OK]: ok = 0, [RUNS_FAILED]: count = 0 } = cohort?.counters ?? {}
