@@ -50,6 +50,10 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   dead: { summary: 'list, replay or clear dead-lettered tasks', load: admin('dead') },
   output: { summary: 'follow, peek at or pop the output of an automation', load: admin('output') },
   pools: { summary: 'list pools and their items', load: admin('pools') },
+  rollout: {
+    summary: 'watch, pause, promote, abort or undo the rollout of a FleetWorkerSet',
+    load: admin('rollout'),
+  },
   automations: { summary: 'list installed automations and their schemas', load: admin('automations') },
 }
 

@@ -196,7 +196,7 @@ export class ApiServer {
   async startControllers(): Promise<void> {
     const port = await freePort()
     const controllers = this.#run('kube-controller-manager', [
-      `--kubeconfig=${this.#file('kubeconfig.json')}`,
+      `--kubeconfig=${this.kubeconfig}`,
       `--controllers=${CONTROLLERS}`,
       '--leader-elect=false',
       `--bind-address=${HOST}`,
@@ -253,7 +253,7 @@ export class ApiServer {
   kubectl(...args: readonly string[]): Promise<Ran> {
     const program = programPath('kubectl')
     if (program === undefined) throw new Error('kubectl is not installed: run make tools, or skip with withApiServer')
-    const all = [`--kubeconfig=${this.#file('kubeconfig.json')}`, `--cache-dir=${this.#file('kubectl')}`, ...args]
+    const all = [`--kubeconfig=${this.kubeconfig}`, `--cache-dir=${this.#file('kubectl')}`, ...args]
     return new Promise((done) => {
       execFile(
         program,
@@ -285,6 +285,11 @@ export class ApiServer {
     } catch {
       return undefined // Not listening yet.
     }
+  }
+
+  /** The path of the kubeconfig of an administrator. */
+  get kubeconfig(): string {
+    return this.#file('kubeconfig.json')
   }
 
   #kubeconfig(): object {

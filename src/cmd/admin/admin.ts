@@ -10,16 +10,36 @@ import { automations, pools } from './catalog.ts'
 import { config } from './config.ts'
 import { explain } from './explain.ts'
 import type { Io } from './io.ts'
-import { COMMON_OPTIONS, CONNECTION_SETTINGS, DEFAULT_TIMEOUT_SECONDS } from './options.ts'
+import { CLUSTER_OPTIONS, COMMON_OPTIONS, CONNECTION_SETTINGS, DEFAULT_TIMEOUT_SECONDS } from './options.ts'
 import { output } from './output.ts'
 import { parseWords, type Parsed } from './parse.ts'
 import { Printer } from './printer.ts'
 import { dead, queue } from './queue.ts'
+import { rollout } from './rollout/noun.ts'
 import { tasks } from './tasks.ts'
-import { EXIT, Failure, type Noun, type OptionValues, type Options, type RemoteVerb, type Verb } from './verb.ts'
+import {
+  EXIT,
+  Failure,
+  type ClusterVerb,
+  type Noun,
+  type OptionValues,
+  type Options,
+  type RemoteVerb,
+  type Verb,
+} from './verb.ts'
 import { workers } from './workers.ts'
 
-export const NOUNS: Readonly<Record<string, Noun>> = { workers, config, tasks, queue, dead, output, pools, automations }
+export const NOUNS: Readonly<Record<string, Noun>> = {
+  workers,
+  config,
+  tasks,
+  queue,
+  dead,
+  output,
+  pools,
+  automations,
+  rollout,
+}
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h')
 
@@ -53,22 +73,37 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
       operands: parsed.operands,
       masterUrl,
       environment: io.environment,
-      changes: found.kind === 'remote' && found.changes === true,
+      changes: found.kind !== 'local' && found.changes === true,
     })
     io.err(text)
     return exitCode
   }
 }
 
-const optionsOf = ({ kind, options }: Verb): Options =>
-  kind === 'remote' ? { ...options, ...COMMON_OPTIONS } : options
+const OPTIONS_OF = { remote: COMMON_OPTIONS, cluster: CLUSTER_OPTIONS, local: {} } as const
+
+const optionsOf = ({ kind, options }: Verb): Options => ({ ...options, ...OPTIONS_OF[kind] })
 
 async function runVerb(verb: Verb, parsed: Parsed, io: Io): Promise<number> {
   if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io)
   const { operands, values, faults } = parsed
   const all = [...faults, ...countFaults(verb, operands)]
   if (all.length > 0) throw new SettingsError(all)
-  return verb.run({ operands, options: values as OptionValues<Options>, io })
+  const options = values as OptionValues<Options>
+  return verb.kind === 'local' ? verb.run({ operands, options, io }) : runClusterVerb(verb, operands, options, io)
+}
+
+/** The client of the API server is large, so only these verbs load it. */
+async function runClusterVerb(
+  verb: ClusterVerb,
+  operands: readonly string[],
+  options: OptionValues<Options>,
+  io: Io,
+): Promise<number> {
+  const { namespace, format } = options as OptionValues<typeof CLUSTER_OPTIONS>
+  const { withSets } = await import('./rollout/set-client.ts')
+  const printer = new Printer(format ?? 'table', io)
+  return withSets(namespace, io.time, (sets) => verb.run({ operands, options, io, sets, printer }))
 }
 
 async function runRemoteVerb(verb: RemoteVerb, { operands, values, faults }: Parsed, io: Io): Promise<number> {
@@ -139,7 +174,8 @@ function nounHelp(noun: string): string {
   const examples = verbs.map((each) => `  ${exampleOf(noun, each, each.examples[0] ?? '')}`).join('\n')
   return (
     `muster ${noun}: ${summary}\n\n` +
-    `${listed}\n\nExamples\n${examples}\n\n${connectionHelp()}` +
+    `${listed}\n\nExamples\n${examples}\n\n` +
+    (verbs.some(({ kind }) => kind === 'remote') ? connectionHelp() : CLUSTER_HELP) +
     `muster ${noun} VERB --help prints the options of a verb.\n`
   )
 }
@@ -151,7 +187,11 @@ function verbHelp(noun: string, verb: Verb): string {
   }))
   const width = Math.max(...options.map(({ forms }) => forms.length))
   const examples = verb.examples.map((each) => `  ${exampleOf(noun, verb, each)}`).join('\n')
-  const tail = verb.kind === 'local' ? 'It needs no master.\n' : `${formatHelp(verb)}\n\n${connectionHelp()}`
+  const tail = {
+    remote: () => `${formatHelp(verb)}\n\n${connectionHelp()}`,
+    cluster: () => `${formatHelp(verb)}\n\n${CLUSTER_HELP}`,
+    local: () => 'It needs no master.\n',
+  }[verb.kind]()
   return (
     `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n` +
     `${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n` +
@@ -159,13 +199,18 @@ function verbHelp(noun: string, verb: Verb): string {
   )
 }
 
-const formatHelp = ({ format }: RemoteVerb): string =>
-  `The default output format is ${format === 'json' ? 'json, one line per entry' : 'table'}.`
+function formatHelp(verb: Verb): string {
+  const isJson = verb.kind === 'remote' && verb.format === 'json'
+  return `The default output format is ${isJson ? 'json, one line per entry' : 'table'}.`
+}
 
 const dashed = (short: string | undefined, name: string): string =>
   short === name ? `-${name}` : `${short === undefined ? '' : `-${short}, `}--${name}`
 const usageOf = ({ name, operands }: Verb): string => `${name} ${operands}`.trim()
 const exampleOf = (noun: string, { name }: Verb, words: string): string => `muster ${noun} ${name} ${words}`.trim()
-const connectionHelp = (): string =>
-  `${describeSettings(CONNECTION_SETTINGS)}\n\n` +
+const EXIT_HELP =
   'Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n'
+const connectionHelp = (): string => `${describeSettings(CONNECTION_SETTINGS)}\n\n${EXIT_HELP}`
+const CLUSTER_HELP =
+  'It needs no master. It uses KUBECONFIG, ~/.kube/config, or the service account of its pod, as kubectl does.\n\n' +
+  EXIT_HELP

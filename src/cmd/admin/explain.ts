@@ -4,6 +4,7 @@
  * shows a token or a stack trace.
  */
 import { MasterError, type MasterErrorCode } from '../../client/index.ts'
+import type { KubeError } from '../../operator/kube/index.ts'
 import { SettingsError, type Environment } from '../settings.ts'
 import { plain } from './printer.ts'
 import { EXIT, Failure } from './verb.ts'
@@ -35,6 +36,7 @@ export interface Explained {
 export function explain(error: unknown, of: Circumstances): Explained {
   if (error instanceof SettingsError) return usage(error, of)
   if (error instanceof Failure) return lines(error.exitCode, error.message, [error.why], error.next)
+  if (isKubeError(error)) return clusterFailure(error, of)
   if (!(error instanceof MasterError))
     return lines(EXIT.FAILED, `${of.command} failed`, [error instanceof Error ? error.message : String(error)])
   const named = [error.status, error.requestId === undefined ? undefined : `request ${error.requestId}`].filter(
@@ -50,6 +52,36 @@ export function explain(error: unknown, of: Circumstances): Explained {
     `${what} failed${named.length === 0 ? '' : ` (${named.join(', ')})`}`,
     causes,
     nextOf(error, of),
+  )
+}
+
+/** An error of the API server, recognised by its name: its class is loaded by the verbs that need it alone. */
+const isKubeError = (error: unknown): error is KubeError => error instanceof Error && error.name === 'KubeError'
+
+const CLUSTER_EXIT_CODES: Readonly<Record<number, number>> = {
+  401: EXIT.NOT_ALLOWED,
+  403: EXIT.NOT_ALLOWED,
+  404: EXIT.NOT_FOUND,
+  409: EXIT.CONFLICT,
+}
+
+const CLUSTER_NEXT: Readonly<Record<number, string>> = {
+  0: 'check that the API server of the kubeconfig is reachable: kubectl cluster-info',
+  401: 'log in again, or check the user of the kubeconfig: kubectl auth whoami',
+  403: 'ask for the right that the cause names, or use another kubeconfig',
+  404: 'list the sets: kubectl get fleetworkersets --all-namespaces',
+  422: 'look at the set, which may have changed meanwhile, and try again',
+}
+
+function clusterFailure({ status, message }: KubeError, { command, operands, changes }: Circumstances): Explained {
+  const isUnknown = changes && status === 0
+  return lines(
+    CLUSTER_EXIT_CODES[status] ?? EXIT.FAILED,
+    `${[command, ...operands].join(' ')} failed${status === 0 ? '' : ` (${status})`}`,
+    [message],
+    isUnknown
+      ? 'the request may have been executed; check the current state before you repeat it'
+      : CLUSTER_NEXT[status],
   )
 }
 

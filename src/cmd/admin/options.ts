@@ -1,6 +1,6 @@
 /** @module cmd/admin/options  The options and operands that several verbs share. */
 import { MAX_N } from '../../protocol/index.ts'
-import { automationType, flag, httpUrl, integer, oneOf, text, workerId } from '../readers.ts'
+import { automationType, flag, httpUrl, integer, kubeName, oneOf, text, workerId } from '../readers.ts'
 import { setting, SettingsError, type Read } from '../settings.ts'
 import { FORMATS } from './printer.ts'
 import type { Option } from './verb.ts'
@@ -37,6 +37,18 @@ export const COMMON_OPTIONS = {
     read: integer(1, 86_400),
   },
   yes: { name: 'yes', help: 'Skip the confirmation prompt.', read: flag },
+} as const satisfies Record<string, Option>
+
+/** Options of the verbs that use the kubeconfig. */
+export const CLUSTER_OPTIONS = {
+  namespace: {
+    name: 'namespace',
+    short: 'n',
+    value: 'NAMESPACE',
+    help: 'Namespace of the set (default: that of the kubeconfig context).',
+    read: kubeName,
+  },
+  format: COMMON_OPTIONS.format,
 } as const satisfies Record<string, Option>
 
 export const count = (help: string) => ({ name: 'n', short: 'n', value: 'N', help, read: integer(1, MAX_N) }) as const

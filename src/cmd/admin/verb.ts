@@ -6,6 +6,7 @@ import type { MasterClient } from '../../client/index.ts'
 import type { Read } from '../settings.ts'
 import type { Io } from './io.ts'
 import type { Printer } from './printer.ts'
+import type { SetClient } from './rollout/set-client.ts'
 
 export interface Option<T = unknown> {
   /** Without its dashes. */
@@ -76,6 +77,18 @@ interface LocalVerbRow<O extends Options> extends VerbBase<O> {
   readonly run: (call: LocalInvocation<O>) => Promise<number>
 }
 
+export interface ClusterInvocation<O extends Options = Options> extends LocalInvocation<O> {
+  readonly sets: SetClient
+  readonly printer: Printer
+}
+
+interface ClusterVerbRow<O extends Options> extends VerbBase<O> {
+  /** As in a remote verb. */
+  readonly changes?: boolean
+  /** Resolves with the exit code. */
+  readonly run: (call: ClusterInvocation<O>) => Promise<number>
+}
+
 /** A verb that calls a master. It has the common options too. */
 export interface RemoteVerb extends RemoteVerbRow<Options> {
   readonly kind: 'remote'
@@ -84,7 +97,11 @@ export interface RemoteVerb extends RemoteVerbRow<Options> {
 interface LocalVerb extends LocalVerbRow<Options> {
   readonly kind: 'local'
 }
-export type Verb = RemoteVerb | LocalVerb
+/** A verb that calls the API server of the kubeconfig. It has the options of a cluster too. */
+export interface ClusterVerb extends ClusterVerbRow<Options> {
+  readonly kind: 'cluster'
+}
+export type Verb = RemoteVerb | LocalVerb | ClusterVerb
 
 /** Declares a verb. The types of its option values are inferred from the options' readers. */
 export function verb<const O extends Options>(row: RemoteVerbRow<O>): Verb {
@@ -94,6 +111,11 @@ export function verb<const O extends Options>(row: RemoteVerbRow<O>): Verb {
 /** Declares a verb that needs no master. */
 export function localVerb<const O extends Options>(row: LocalVerbRow<O>): Verb {
   return { ...row, kind: 'local' } as unknown as Verb
+}
+
+/** Declares a verb that calls the API server. */
+export function clusterVerb<const O extends Options>(row: ClusterVerbRow<O>): Verb {
+  return { ...row, kind: 'cluster' } as unknown as Verb
 }
 
 export interface Noun {

@@ -14,7 +14,16 @@
  * operator logs that once per namespace and continues without it. After any other error the next look tries again.
  * @see D146
  */
-import { apiVersionOf, collectionPath, KubeError, objectPath, type ObjectMeta, type Resource } from '../kube/index.ts'
+import {
+  apiVersionOf,
+  collectionPath,
+  KubeError,
+  objectPath,
+  type KubeTransport,
+  type ObjectMeta,
+  type ObjectRef,
+  type Resource,
+} from '../kube/index.ts'
 import { GROUP, VERSION } from '../config/index.ts'
 import { isHandsOff } from '../fleetworker/index.ts'
 import type { SetConfig } from './config.ts'
@@ -69,10 +78,20 @@ const isRevisionOf = (uid: string, { metadata }: SetRevision): boolean =>
     (owner) => owner.kind === SET_KIND && owner.uid === uid && owner.controller === true,
   ) === true
 
-/** The query of a list that returns the revisions of a set. */
-const revisionsOfSet = (uid: string): { readonly labelSelector: string } => ({
-  labelSelector: `${SET_UID_LABEL}=${uid}`,
-})
+/** @returns the revisions in the history of a set, newest first. @throws {KubeError} */
+export async function historyOfSet(
+  transport: KubeTransport,
+  { namespace, uid }: Pick<ObjectRef, 'namespace' | 'uid'>,
+  signal: AbortSignal,
+): Promise<readonly SetRevision[]> {
+  const path = collectionPath(CONTROLLER_REVISIONS, namespace)
+  const query = { labelSelector: `${SET_UID_LABEL}=${uid}` }
+  const list = await transport.json<{ readonly items: readonly SetRevision[] }>({ method: 'GET', path, query }, signal)
+  return list.body.items.filter((each) => isRevisionOf(uid, each)).toSorted((a, b) => b.revision - a.revision)
+}
+
+/** The name of a revision, as a status has it. */
+export const revisionNameOf = ({ metadata: { labels, name } }: SetRevision): string => labels?.[REVISION_LABEL] ?? name
 
 /**
  * Stores the revision of the spec, unless this term has done so, and deletes the oldest ones above
@@ -102,17 +121,13 @@ export async function configOfRevision(context: HistoryContext, revision: string
 async function record(context: SetContext, revision: string, limit: number): Promise<void> {
   const { deps, set, signal } = context
   const { namespace, name, uid } = set.metadata
-  const path = collectionPath(CONTROLLER_REVISIONS, namespace)
-  const list = await deps.transport.json<{ readonly items: readonly SetRevision[] }>(
-    { method: 'GET', path, query: revisionsOfSet(uid) },
-    signal,
-  )
-  const all = list.body.items.filter((each) => isRevisionOf(uid, each)).toSorted((a, b) => b.revision - a.revision)
+  const all = await historyOfSet(deps.transport, { namespace, uid }, signal)
   const objectName = revisionObjectName(name, revision)
   const known = all.find(({ metadata }) => metadata.name === objectName)
   if (known === undefined || known !== all[0]) {
     if (known !== undefined) await remove(context, known)
     const body = revisionObject(set, revision, (all[0]?.revision ?? 0) + 1)
+    const path = collectionPath(CONTROLLER_REVISIONS, namespace)
     await deps.transport.json({ method: 'POST', path, body }, signal)
   }
   const { currentRevision, updateRevision } = context.lastStatus

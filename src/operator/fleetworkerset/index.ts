@@ -9,7 +9,7 @@
 export * from './bounds.ts'
 export * from './conditions.ts'
 export type { SetDeps } from './context.ts'
-export { configOfRevision, revisionObjectName, type SetRevision } from './history.ts'
+export { configOfRevision, historyOfSet, revisionNameOf, revisionObjectName, type SetRevision } from './history.ts'
 export { membersOf, type Member, type MemberFacts, type Members } from './members.ts'
 export { SetMemory } from './memory.ts'
 export { keepRulesClean } from './orphaned-rules.ts'
