@@ -246,14 +246,40 @@ describe('muster rollout promote, abort and retry', () => {
     expect(acts()).toMatchObject({ 'muster.dev/retry': `${UPDATE}/3` })
   })
 
+  it('also act on a rollout that has failed and left the workers as they are', async () => {
+    declare({ conditions: [ready('GateFailed'), STALLED], rollout: { ...BAKING, phase: 'Failed' }, failed: [FAILURE] })
+    expect((await run('status crawlers')).out).toContain('muster rollout abort -n prod crawlers returns the workers')
+    await run('abort crawlers')
+    await run('promote crawlers --all')
+    await run('retry crawlers')
+    expect(acts()).toEqual({
+      'muster.dev/abort': `${UPDATE}/1`,
+      'muster.dev/promote': `${UPDATE}/all`,
+      'muster.dev/retry': `${UPDATE}/2`,
+    })
+  })
+
   it.each<[string, object, string, string]>([
     ['promote', { rollout: null }, 'no rollout with stages is under way', 'muster rollout status -n prod crawlers'],
     ['promote', { rollout: BAKING }, 'its phase is Baking', '--stage 2 promotes it in advance'],
     ['promote --stage 1', { rollout: BAKING }, 'stage 1 has passed already', 'muster rollout status'],
     ['promote --stage 4', { rollout: BAKING }, 'stage 4 is not one of 3', 'muster rollout status'],
     ['promote', { rollout: { ...BAKING, phase: 'Failed' } }, 'has failed', 'muster rollout retry -n prod crawlers'],
-    ['abort', { rollout: { ...BAKING, phase: 'RolledBack' } }, 'has failed', 'muster rollout retry -n prod crawlers'],
-    ['retry', { rollout: BAKING }, 'its revision has not failed', 'muster rollout status'],
+    ['abort', { rollout: { ...BAKING, phase: 'RolledBack' } }, 'has failed already', 'muster rollout status'],
+    ['retry', { rollout: null }, 'its revision has not failed', 'muster rollout status'],
+    [
+      'retry',
+      { rollout: { ...BAKING, attempt: 2 }, failed: [FAILURE] },
+      'its attempt 2 is under way',
+      'muster rollout status',
+    ],
+    [
+      'abort',
+      { rollout: { ...BAKING, phase: 'Failed' }, currentRevision: null },
+      'no earlier revision is known',
+      'muster rollout status',
+    ],
+    ['promote --all', { rollout: { ...BAKING, phase: 'RolledBack' } }, 'has failed', 'muster rollout retry'],
     [
       'retry',
       { rollout: null, failed: [{ revision: UPDATE, message: '/depth' }] },
@@ -348,9 +374,12 @@ describe('muster rollout history and undo', () => {
     report({ observedGeneration: 2, currentRevision: CURRENT, updateRevision: CURRENT })
     await run('undo crawlers')
     expect(stored().spec).toMatchObject({ config: { depth: 3, url: 'y' }, configFrom: [secret] })
+    report({ failed: [FAILURE] })
+    await run('undo crawlers')
+    expect(stored().spec).toMatchObject({ config: { depth: 1 } })
     for (const [to, depth] of [
-      ['aaaaaaaaaaaa', 1],
       ['2', 2],
+      ['aaaaaaaaaaaa', 1],
     ] as const) {
       await run(`undo crawlers --to ${to}`)
       expect(stored().spec).toMatchObject({ config: { depth } })

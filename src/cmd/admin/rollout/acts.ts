@@ -49,8 +49,10 @@ export async function promote(call: ClusterInvocation & { readonly options: Prom
   if (options.all && options.stage !== undefined)
     throw new SettingsError([{ name: '--all', problem: 'cannot be combined with --stage' }])
   const set = await sets.get(operands[0] ?? '')
-  const { revision, rollout } = underWay(set, 'promote')
+  const { revision, rollout } = rolloutOf(set, 'promote')
   const { stage = 1, stages = 1, phase } = rollout
+  if (isFailedPhase(phase) && !(options.all && phase === 'Failed'))
+    throw nothingTo(set, 'promote', `the rollout has failed, its phase is ${phase}`, nextCommand(set, 'retry'))
   const given = options.stage
   if (given !== undefined && (given < stage || given > stages))
     throw nothingTo(
@@ -71,7 +73,12 @@ export async function promote(call: ClusterInvocation & { readonly options: Prom
 
 export async function abort(call: ClusterInvocation): Promise<number> {
   const set = await call.sets.get(call.operands[0] ?? '')
-  const { revision, rollout } = underWay(set, 'abort')
+  const { revision, rollout } = rolloutOf(set, 'abort')
+  const { phase } = rollout
+  if (isFailedPhase(phase) && phase !== 'Failed')
+    throw nothingTo(set, 'abort', `the rollout has failed already, its phase is ${phase}`)
+  if (phase === 'Failed' && set.status?.currentRevision === undefined)
+    throw nothingTo(set, 'abort', 'no earlier revision is known to which the workers could return')
   return act(call, set, 'abort', `${revision}/${rollout.attempt ?? 1}`)
 }
 
@@ -86,7 +93,9 @@ export async function retry(call: ClusterInvocation): Promise<number> {
 /** How often the failed revision was rolled out. @throws {Failure} if it has not failed in a rollout. */
 function attemptsOf(set: SetObject, rollout: RolloutStatus | undefined): number {
   const failure = failureOf(set)
-  if (isFailedPhase(rollout?.phase) || failure?.stage !== undefined)
+  if (rollout !== undefined && !isFailedPhase(rollout.phase))
+    throw nothingTo(set, 'retry', `its attempt ${rollout.attempt ?? 1} is under way, its phase is ${rollout.phase}`)
+  if (rollout !== undefined || failure?.stage !== undefined)
     return Math.max(rollout?.attempt ?? 0, failure?.attempts ?? 0, 1)
   if (failure === undefined) throw nothingTo(set, 'retry', 'its revision has not failed')
   throw nothingTo(
@@ -97,16 +106,14 @@ function attemptsOf(set: SetObject, rollout: RolloutStatus | undefined): number 
   )
 }
 
-/** The rollout that a person may act on. @throws {Failure} if there is none. */
-function underWay(
+/** The rollout that is under way, or has failed. @throws {Failure} if there is none. */
+function rolloutOf(
   set: SetObject,
   verb: 'promote' | 'abort',
 ): { readonly revision: string; readonly rollout: RolloutStatus } {
   expectObserved(set, verb)
   const { rollout, updateRevision = '' } = set.status ?? {}
   if (rollout === undefined) throw nothingTo(set, verb, 'no rollout with stages is under way')
-  if (isFailedPhase(rollout.phase))
-    throw nothingTo(set, verb, `the rollout has failed, its phase is ${rollout.phase}`, nextCommand(set, 'retry'))
   return { revision: rollout.revision ?? updateRevision, rollout }
 }
 

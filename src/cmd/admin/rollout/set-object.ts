@@ -81,7 +81,7 @@ export interface SetObject {
 /** As kubectl names it. */
 export const shownName = ({ metadata: { name, namespace } }: SetObject): string => `${namespace}/${name}`
 
-/** Phases in which a rollout has failed; in every other one it is under way. */
+/** In phase Failed the workers keep the failed config, because `onFailure` is Pause or no earlier one is known. */
 const FAILED_PHASES: ReadonlySet<string> = new Set(['Failed', 'RollingBack', 'RolledBack'])
 /** Phases in which a rollout continues after a person has promoted it. */
 const WAITING_PHASES: ReadonlySet<string> = new Set(['WaitingForApproval', 'Inconclusive'])
@@ -93,6 +93,8 @@ export const isWaitingPhase = (phase: string | undefined): boolean => phase !== 
 export const isObserved = ({ metadata, status }: SetObject): boolean =>
   status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation
 
-/** Why the revision of the spec failed; `undefined` if it did not. */
-export const failureOf = ({ status }: SetObject): FailedRevision | undefined =>
-  status?.failed?.findLast(({ revision }) => revision === status.updateRevision)
+/** Why the revision of the spec failed; `undefined` if it did not. A failed rollout says more than a refused config. */
+export function failureOf({ status = {} }: SetObject): FailedRevision | undefined {
+  const all = (status.failed ?? []).filter(({ revision }) => revision === status.updateRevision)
+  return all.findLast(({ stage }) => stage !== undefined) ?? all.at(-1)
+}

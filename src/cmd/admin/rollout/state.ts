@@ -57,6 +57,8 @@ function nextOf(set: SetObject, outcome: RolloutState['outcome'], reason: string
   // The workers of an inconclusive rollout have not returned, so a person may still decide.
   if (isWaitingPhase(phase)) return `${command('promote')}, or ${command('abort')}`
   const failure = failureOf(set)
+  if (phase === 'Failed' && status.currentRevision !== undefined)
+    return `${command('abort')} returns the workers; or correct the config, or repeat: ${command('retry')}`
   if (failure?.stage !== undefined || isFailedPhase(phase))
     return `correct the config, or ${command('undo')}, or repeat: ${command('retry')}`
   return `correct the set, or ${command('undo')}`

@@ -67,10 +67,13 @@ function targetOf(set: SetObject, history: readonly SetRevision[], to: string | 
 const named = (history: readonly SetRevision[], to: string): SetRevision | undefined =>
   history.find((each) => revisionNameOf(each) === to) ?? history.find((each) => String(each.revision) === to)
 
-/** During a rollout, or after a failed one, the current revision; else the one that was rolled out before it. */
+/** During a rollout, or after a failed one, the current revision; else the last one before it that did not fail. */
 function previousOf({ status = {} }: SetObject, history: readonly SetRevision[]): SetRevision | undefined {
-  const { currentRevision, updateRevision } = status
+  const { currentRevision, updateRevision, failed = [] } = status
+  const hasFailed = (name: string): boolean => failed.some(({ revision }) => revision === name)
   const current = history.find((each) => revisionNameOf(each) === currentRevision)
   if (current !== undefined && currentRevision !== updateRevision) return current
-  return history.find((each) => revisionNameOf(each) !== updateRevision)
+  return history
+    .map((each) => ({ each, name: revisionNameOf(each) }))
+    .find(({ name }) => name !== updateRevision && !hasFailed(name))?.each
 }
