@@ -50,25 +50,32 @@ export async function promote(call: ClusterInvocation & { readonly options: Prom
     throw new SettingsError([{ name: '--all', problem: 'cannot be combined with --stage' }])
   const set = await sets.get(operands[0] ?? '')
   const { revision, rollout } = rolloutOf(set, 'promote')
-  const { stage = 1, stages = 1, phase } = rollout
+  const { phase } = rollout
   if (isFailedPhase(phase) && !(options.all && phase === 'Failed'))
     throw nothingTo(set, 'promote', `the rollout has failed, its phase is ${phase}`, nextCommand(set, 'retry'))
-  const given = options.stage
-  if (given !== undefined && (given < stage || given > stages))
+  return act(call, set, 'promote', `${revision}/${options.all ? 'all' : promotedStage(set, rollout, options.stage)}`)
+}
+
+/** @throws {Failure} if the rollout does not wait after the stage, and will not. */
+function promotedStage(
+  set: SetObject,
+  { phase, stage = 1, stages = 1 }: RolloutStatus,
+  given: number | undefined,
+): number {
+  if (given !== undefined && given >= stage && given <= stages) return given
+  if (given !== undefined)
     throw nothingTo(
       set,
       'promote',
       `stage ${given} ${given < stage ? 'has passed already' : `is not one of ${stages}`}`,
     )
-  if (!options.all && given === undefined && !isWaitingPhase(phase))
-    throw nothingTo(
-      set,
-      'promote',
-      `stage ${stage} of ${stages} does not wait for a promotion, its phase is ${phase}`,
-      `--stage ${stage} promotes it in advance, and --all skips the remaining stages`,
-    )
-  const what = options.all ? 'all' : String(given ?? stage)
-  return act(call, set, 'promote', `${revision}/${what}`)
+  if (isWaitingPhase(phase)) return stage
+  throw nothingTo(
+    set,
+    'promote',
+    `stage ${stage} of ${stages} does not wait for a promotion, its phase is ${phase}`,
+    `--stage ${stage} promotes it in advance, and --all skips the remaining stages`,
+  )
 }
 
 export async function abort(call: ClusterInvocation): Promise<number> {

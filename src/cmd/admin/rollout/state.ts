@@ -45,21 +45,23 @@ const commandOf =
     `muster rollout ${verb} -n ${namespace} ${name}`
 
 function nextOf(set: SetObject, outcome: RolloutState['outcome'], reason: string): string | undefined {
-  const { spec, status = {} } = set
-  const command = commandOf(set)
-  const phase = status.rollout?.phase
   if (outcome === 'complete') return undefined
-  if (outcome === 'waiting') {
-    if (reason === 'Paused' || (spec.paused === true && status.rollout !== undefined)) return command('resume')
-    if (isWaitingPhase(phase)) return `${command('promote')}, or ${command('abort')}`
-    return phase === undefined || isFailedPhase(phase) ? undefined : `wait, or ${command('abort')}`
-  }
+  const command = commandOf(set)
+  const { rollout } = set.status ?? {}
+  const isPaused = reason === 'Paused' || (set.spec.paused === true && rollout !== undefined)
+  if (outcome === 'waiting' && isPaused) return command('resume')
   // The workers of an inconclusive rollout have not returned, so a person may still decide.
-  if (isWaitingPhase(phase)) return `${command('promote')}, or ${command('abort')}`
-  const failure = failureOf(set)
-  if (phase === 'Failed' && status.currentRevision !== undefined)
+  if (isWaitingPhase(rollout?.phase)) return `${command('promote')}, or ${command('abort')}`
+  if (outcome === 'failed') return nextAfterFailure(set)
+  return rollout === undefined || isFailedPhase(rollout.phase) ? undefined : `wait, or ${command('abort')}`
+}
+
+function nextAfterFailure(set: SetObject): string {
+  const { currentRevision, rollout } = set.status ?? {}
+  const command = commandOf(set)
+  if (rollout?.phase === 'Failed' && currentRevision !== undefined)
     return `${command('abort')} returns the workers; or correct the config, or repeat: ${command('retry')}`
-  if (failure?.stage !== undefined || isFailedPhase(phase))
+  if (isFailedPhase(rollout?.phase) || failureOf(set)?.stage !== undefined)
     return `correct the config, or ${command('undo')}, or repeat: ${command('retry')}`
   return `correct the set, or ${command('undo')}`
 }
