@@ -240,7 +240,21 @@ export const SET_REASON_WORDS = {
   'Ready.NoWorkers': 'No registered worker matches. Scaled to zero is a normal state.',
   'Ready.Suspended': '`suspend` is set.',
   'Ready.ObserveOnly': '`managementPolicy` is `Observe`: no worker is written. `status.drift` shows what differs.',
-  'Ready.RollingOut': 'Workers are being written, or have not acknowledged the config yet.',
+  'Ready.RollingOut':
+    'Workers are being written, have not acknowledged the config yet, or are observed before the next stage.',
+  'Ready.WaitingForApproval':
+    'The stage has passed. Promote it: `muster rollout promote`, or the annotation in the message.',
+  'Ready.Paused': '`paused` is set: the rollout waits.',
+  'Ready.RollingBack': 'The rollout has failed, and the updated workers get the current revision again.',
+  'Ready.RolledBack':
+    'The rollout has failed or was aborted, and the workers run the current revision. The message says why. Change ' +
+    'the config, or retry.',
+  'Ready.GateFailed':
+    'The rollout has failed, and the workers stay as they are: `onFailure` is `Pause`, or there is no revision to ' +
+    'return to. Change the config, retry, abort, or promote all.',
+  'Ready.Inconclusive':
+    'The updated workers had fewer than `minRuns` runs within `progressDeadlineSeconds` after the bake. Wait for ' +
+    'more, or promote the stage.',
   'Ready.ProgressDeadlineExceeded':
     'The rollout has made no progress for `progressDeadlineSeconds`. `status.worst` names the workers that hold it up.',
   'Ready.Unavailable':
@@ -258,6 +272,7 @@ export const SET_REASON_WORDS = {
   'Synced.InSync': 'The master has the config for every worker of the set.',
   'Synced.DriftTolerated': 'The configs of some workers differ and are left so; see `status.drift`.',
   'Synced.Updating': 'Workers are being written. No action is needed.',
+  'Synced.RolloutFailed': 'The workers do not get the config of the spec, because its rollout has failed.',
   'Synced.Rejected':
     'The master refused the config before any worker was written, or an override of a worker. ' +
     'Fix the fields that the message or `status.worst` names.',

@@ -102,7 +102,7 @@ export class EventHandlers {
 
   #add(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
     const { isOurs, queue } = this.#deps
-    const priority = priorityOf(change, source, { annotation: RECONCILE_ANNOTATION, isOurs })
+    const priority = priorityOf(change, source, { annotations: [RECONCILE_ANNOTATION], isOurs })
     if (priority !== undefined) queue.add(change.key, priority)
   }
 

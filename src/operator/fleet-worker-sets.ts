@@ -17,9 +17,12 @@ import type { Log, Random, Time } from '../runtime/index.ts'
 import type { TableChange } from './fleet/index.ts'
 import { RECONCILE_ANNOTATION, type FleetWorkerObject, type SourceName } from './fleetworker/index.ts'
 import {
+  ABORT_ANNOTATION,
   claimForSet,
   FLEET_WORKER_SETS,
   otherSetKeys,
+  PROMOTE_ANNOTATION,
+  RETRY_ANNOTATION,
   SET_INDICES,
   type FleetWorkerSetObject,
 } from './fleetworkerset/index.ts'
@@ -37,6 +40,8 @@ import {
 import { FleetWorkerSetMetrics } from './set-metrics.ts'
 import { SetTerm, type SetTermDeps } from './set-term.ts'
 
+/** A change of one of these is as urgent as an edit of the spec. */
+const ANNOTATIONS = [RECONCILE_ANNOTATION, PROMOTE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION]
 /** The least time between two looks because of workers. The first event is looked at immediately. */
 const COALESCE_MS = 250
 const SET_CLAIM = /^kubernetes:[^/#]+\/fleetworkersets\//
@@ -188,7 +193,7 @@ export class FleetWorkerSets {
 
   #add(change: Change<FleetWorkerSetObject>, source: 'list' | 'watch'): void {
     const isOurs = (set: FleetWorkerSetObject): boolean => this.#term?.isSending(set) === true
-    const priority = priorityOf(change, source, { annotation: RECONCILE_ANNOTATION, isOurs })
+    const priority = priorityOf(change, source, { annotations: ANNOTATIONS, isOurs })
     if (priority !== undefined) this.#queue.add(change.key, priority)
   }
 

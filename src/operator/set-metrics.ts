@@ -38,6 +38,7 @@ const WORKER_STATES = [
   'failed',
   'pinned',
   'conflicted',
+  'cordoned',
 ] satisfies (keyof WorkerCounts)[]
 
 export interface SetMetricsDeps {

@@ -126,6 +126,7 @@ withApiServer('the permissions of the operator', () => {
             selector: { idPatterns: ['s-*'] },
             deletionPolicy: 'Reset',
             config: { enabled: true },
+            rollout: { stages: [] },
             revisionHistoryLimit: 0,
           },
         })

@@ -34,10 +34,11 @@ withApiServer('FleetWorkerSets', () => {
 
   it('configures workers, also one that joins, and waits with kubectl for an edit', async () => {
     for (const id of ['pool-0', 'pool-1']) await cluster.startWorker(id)
-    await apply('pool', { config: { enabled: true, ...PROBE } })
+    const rollout = { stages: [] }
+    await apply('pool', { config: { enabled: true, ...PROBE }, rollout })
     await wait('pool', 'condition=Ready')
     expect(await get('pool', '.status.workers.acknowledged')).toBe('2')
-    await apply('pool', { config: { enabled: true, ...PROBE, interval_seconds: 30 } })
+    await apply('pool', { config: { enabled: true, ...PROBE, interval_seconds: 30 }, rollout })
     await wait('pool', 'condition=Ready')
     expect([await intervalOf('pool-0'), await intervalOf('pool-1')]).toEqual([30, 30])
     const selector = `--selector=muster.dev/set-uid=${await get('pool', '.metadata.uid')}`
@@ -56,8 +57,43 @@ withApiServer('FleetWorkerSets', () => {
     await wait('pool', 'jsonpath={.status.workers.acknowledged}=3')
     expect(await intervalOf('pool-2')).toBe(30)
     const [head, line] = (await cluster.kubectl('get', 'fws', '-n', 'team-a')).split('\n')
-    expect(head).toMatch(/^NAME +TYPE +READY +WORKERS +UPDATED +ACKED +UNAVAILABLE +REVISION +AGE$/)
+    expect(head).toMatch(/^NAME +TYPE +READY +WORKERS +UPDATED +ACKED +UNAVAILABLE +STAGE +REVISION +AGE$/)
     expect(line).toMatch(/^pool +http-probe +True +3 +3 +3 +0 +[0-9a-f]{12} /)
+  }, 180_000)
+
+  it('rolls an edit out in stages, and a person promotes, aborts and retries with kubectl', async () => {
+    const ids = ['staged-0', 'staged-1', 'staged-2', 'staged-3']
+    for (const id of ids) await cluster.startWorker(id)
+    const spec = (interval: number): object => ({
+      config: { enabled: true, ...PROBE, interval_seconds: interval },
+      rollout: {
+        stages: [
+          { workers: 1, bakeSeconds: 0, approval: 'Manual' },
+          { workers: '50%', bakeSeconds: 0 },
+        ],
+      },
+    })
+    const edited = async (): Promise<number> => {
+      const all = await Promise.all(ids.map(async (id) => intervalOf(id)))
+      return all.filter((interval) => interval === 30).length
+    }
+    const annotate = (name: string, value: string): Promise<string> =>
+      cluster.kubectl('annotate', '-n', 'team-a', '--overwrite', 'fws/staged', `muster.dev/${name}=${value}`)
+    await apply('staged', spec(60))
+    await wait('staged', 'condition=Ready')
+    await apply('staged', spec(30))
+    await wait('staged', 'jsonpath={.status.rollout.phase}=WaitingForApproval')
+    expect(await edited()).toBe(1)
+    const revision = await get('staged', '.status.updateRevision')
+    await annotate('abort', `${revision}/1`)
+    await wait('staged', 'condition=RolledBack')
+    expect(await edited()).toBe(0)
+    await annotate('retry', `${revision}/2`)
+    await wait('staged', 'jsonpath={.status.rollout.phase}=WaitingForApproval')
+    await annotate('promote', `${revision}/1`)
+    await wait('staged', 'condition=Ready')
+    expect(await edited()).toBe(4)
+    expect(await get('staged', '.status.currentRevision')).toBe(revision)
   }, 180_000)
 
   it('shows why a config is refused, and touches no worker', async () => {

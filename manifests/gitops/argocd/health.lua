@@ -2,7 +2,7 @@
 -- into the ConfigMap argocd-cm under two keys: resource.customizations.health.muster.dev_FleetWorker and
 -- resource.customizations.health.muster.dev_FleetWorkerSet.
 --
--- Checks in this order: not yet reconciled, suspended, stalled, reconciling, ready or not ready.
+-- Checks in this order: not yet reconciled, suspended, stalled, waiting for a person, reconciling, ready or not ready.
 
 local function condition(type)
   for _, each in ipairs(obj.status.conditions or {}) do
@@ -23,6 +23,9 @@ if stalled.status == "True" then
   return { status = "Degraded", message = stalled.message }
 end
 local reconciling = condition("Reconciling")
+if reconciling.reason == "WaitingForApproval" or reconciling.reason == "Paused" then
+  return { status = "Suspended", message = reconciling.message }
+end
 if reconciling.status == "True" then
   return { status = "Progressing", message = reconciling.message }
 end

@@ -3,7 +3,7 @@
  * Sends calls about many workers of a type. The results are applied to the table first, so a worker that was written is
  * not read again for its label. A worker whose result is an error, or unknown, is read again.
  */
-import type { BulkBody, BulkResult, RevisionBody } from '../../protocol/index.ts'
+import type { BulkBody, BulkResult, RevisionBody, RevisionsBody } from '../../protocol/index.ts'
 import type { BulkChange, BulkChangeItem, CallRefusal, CallResult, RevisionWriter } from './ports.ts'
 import { forbidden, mayHaveTakenEffect, type WriterDeps } from './writer.ts'
 
@@ -51,6 +51,16 @@ export class BulkWriter implements RevisionWriter {
     if (!change.isDryRun)
       for (const [index, item] of change.items.entries()) this.#learn(type, change, item, body.results[index], epoch)
     return { kind: 'ok', value: body.results, epoch }
+  }
+
+  async list(type: string, signal: AbortSignal): Promise<CallResult<RevisionsBody['revisions']>> {
+    const { call, client, covers } = this.#deps
+    if (covers(type) === false) return forbidden(type)
+    const result = await call(
+      { method: 'GET', type, send: (either) => client.revisions.list(type, { signal: either }) },
+      signal,
+    )
+    return result.kind === 'ok' ? { kind: 'ok', value: result.reply.body.revisions, epoch: result.reply.epoch } : result
   }
 
   #learn(

@@ -9,6 +9,7 @@
  */
 import type {
   BulkResult,
+  CatalogEntryBody,
   ConfigBody,
   EnrolmentBody,
   EnrolmentShown,
@@ -17,6 +18,7 @@ import type {
   JsonObject,
   JsonSchema,
   RevisionBody,
+  RevisionsBody,
   SecretPaths,
   Stats,
   WorkerBody,
@@ -29,6 +31,7 @@ export interface WorkerRef {
 
 /** The config of an automation type, as its catalog entry describes it. */
 export interface CatalogType {
+  readonly kind: CatalogEntryBody['kind']
   readonly schema: JsonSchema
   readonly secrets: SecretPaths
   /** Hash of the schema. Another hash means another schema. */
@@ -202,6 +205,8 @@ export interface RevisionWriter {
   put(type: string, revision: string, body: RevisionBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   /** Brings workers to a revision. `not_registered`: the revision is not stored. */
   apply(type: string, change: BulkChange, signal: AbortSignal): Promise<CallResult<readonly BulkResult[]>>
+  /** The revisions of the type, with what workers did under each. */
+  list(type: string, signal: AbortSignal): Promise<CallResult<RevisionsBody['revisions']>>
 }
 
 /** Calls about enrolment rules. `not_registered`: the revision is not stored, or the master has no rules. */

@@ -190,12 +190,12 @@ export class TypeReader {
       this.#isCatalogDue = true
       return result.kind === 'not_registered' ? { kind: 'unknown_type' } : result
     }
-    const { config: schema } = result.reply.body
+    const { config: schema, kind } = result.reply.body
     const hash = createHash('sha256').update(JSON.stringify(schema)).digest('base64url')
     if (this.#reach === 'unknown_type' || this.#reach === 'forbidden') this.#reach = 'pending'
     if (hash === this.#catalog?.hash) return null
     const isOther = this.#catalog !== undefined
-    this.#catalog = { schema, secrets: secretPathsOf(schema), hash }
+    this.#catalog = { kind, schema, secrets: secretPathsOf(schema), hash }
     if (isOther) onType()
     return null
   }

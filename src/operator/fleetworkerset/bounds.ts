@@ -22,16 +22,25 @@ import {
   typeFaults,
   valueFaults,
 } from '../config/index.ts'
+import { gatesFaults } from './gates/index.ts'
 import {
   ACK_TIMEOUT_SECONDS,
+  APPROVALS,
+  BAKE_SECONDS,
   DEFAULT_MAX_UNAVAILABLE,
+  FAILURE_ACTIONS,
+  INCONCLUSIVE_ACTIONS,
+  MAX_STAGES,
+  MAX_WORKER_COUNT,
+  PROGRESS_DEADLINE_SECONDS,
+  type Stage,
+} from './rollout-schema.ts'
+import {
   ID_PATTERN,
   MAX_FORGET_SECONDS,
   MAX_ID_PATTERNS,
   MAX_OVERRIDES,
-  MAX_UNAVAILABLE,
   MAX_WORKER_ID_CHARS,
-  PROGRESS_DEADLINE_SECONDS,
   REVISION_HISTORY_LIMIT,
   type FleetWorkerSet,
   type FleetWorkerSetSpec,
@@ -131,17 +140,26 @@ function rolloutFaults(rollout: NonNullable<FleetWorkerSetSpec['rollout']>): rea
     maxUnavailable = DEFAULT_MAX_UNAVAILABLE,
     ackTimeoutSeconds = ACK_TIMEOUT_SECONDS.default,
     progressDeadlineSeconds = PROGRESS_DEADLINE_SECONDS.default,
+    gates = {},
+    onFailure = FAILURE_ACTIONS[0],
+    onInconclusive = INCONCLUSIVE_ACTIONS[0],
+    spreadLabel,
   } = rollout
   const at = 'spec.rollout'
   return [
-    ...(isCountOrPercent(maxUnavailable)
-      ? []
-      : [`${at}.maxUnavailable: must be an integer from 0 to ${MAX_UNAVAILABLE}, or a percentage as "10%"`]),
+    ...countFaults(maxUnavailable, 0, `${at}.maxUnavailable`),
     ...rangeFaults(ackTimeoutSeconds, ACK_TIMEOUT_SECONDS, `${at}.ackTimeoutSeconds`),
     ...rangeFaults(progressDeadlineSeconds, PROGRESS_DEADLINE_SECONDS, `${at}.progressDeadlineSeconds`),
     ...(progressDeadlineSeconds > ackTimeoutSeconds
       ? []
       : [`${at}.progressDeadlineSeconds: must be greater than ackTimeoutSeconds`]),
+    ...stagesFaults(rollout.stages ?? [], `${at}.stages`),
+    ...(spreadLabel === undefined || LABEL_KEY.test(spreadLabel)
+      ? []
+      : [`${at}.spreadLabel: ${quoted(spreadLabel)} is no key of a label`]),
+    ...wordFaults(onFailure, FAILURE_ACTIONS, `${at}.onFailure`),
+    ...wordFaults(onInconclusive, INCONCLUSIVE_ACTIONS, `${at}.onInconclusive`),
+    ...gatesFaults(gates),
   ]
 }
 
@@ -162,8 +180,25 @@ function workloadFaults({ replicas, workload }: FleetWorkerSetSpec): readonly st
   ]
 }
 
-const isCountOrPercent = (value: number | string): boolean =>
-  typeof value === 'string' ? PERCENT.test(value) : Number.isInteger(value) && value >= 0 && value <= MAX_UNAVAILABLE
+function stagesFaults(stages: readonly Stage[], at: string): readonly string[] {
+  if (stages.length > MAX_STAGES) return [`${at}: has ${stages.length} stages, at most ${MAX_STAGES} are allowed`]
+  return stages.flatMap(({ approval = APPROVALS[0], bakeSeconds = BAKE_SECONDS.default, workers }, index) => [
+    ...countFaults(workers, 1, `${at}[${index}].workers`),
+    ...rangeFaults(bakeSeconds, BAKE_SECONDS, `${at}[${index}].bakeSeconds`),
+    ...wordFaults(approval, APPROVALS, `${at}[${index}].approval`),
+  ])
+}
+
+const wordFaults = (word: string, words: readonly string[], at: string): readonly string[] =>
+  words.includes(word) ? [] : [`${at}: must be ${words.join(' or ')}`]
+
+function countFaults(value: number | string, minimum: number, at: string): readonly string[] {
+  const isValid =
+    typeof value === 'string'
+      ? PERCENT.test(value)
+      : Number.isInteger(value) && value >= minimum && value <= MAX_WORKER_COUNT
+  return isValid ? [] : [`${at}: must be an integer from ${minimum} to ${MAX_WORKER_COUNT}, or a percentage as "10%"`]
+}
 
 interface Range {
   readonly minimum: number

@@ -7,9 +7,9 @@
 import type { BulkResult, FieldError } from '../../protocol/index.ts'
 import type { BulkChange } from '../fleet/index.ts'
 import { policyOf } from '../fleetworker/index.ts'
-import { readValues, type SetConfig } from './config.ts'
+import { readOldValues, readValues, type SetConfig } from './config.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
-import { recordRevision } from './history.ts'
+import { configOfRevision, recordRevision } from './history.ts'
 import type { Member } from './members.ts'
 import { throttleOf, type SetState } from './memory.ts'
 
@@ -19,25 +19,28 @@ export const MAX_ITEMS = 500
 const REFUSED_MS = 30 * 60_000
 
 /**
- * Writes at most {@link MAX_ITEMS} members. @returns why nothing more can be written now; `undefined`: look again, and
- * continue.
+ * Writes at most {@link MAX_ITEMS} members that have the same goal.
+ *
+ * @returns why nothing more can be written now; `lost`: the master has the current revision no more; `undefined`: look
+ *   again, and continue.
  */
 export async function writeMembers(
   context: SetContext,
   config: SetConfig,
   members: readonly Member[],
-): Promise<SetResult | undefined> {
+): Promise<SetResult | 'lost' | undefined> {
   const { deps, set, signal, state } = context
-  const stopped = await storeRevision(context, config, epochOf(members))
+  const stopped = await prepare(context, config, members)
   if (stopped !== undefined) return stopped
-  const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, members, false), signal)
+  const response = await deps.revisions.apply(set.spec.type, changeOf(context, members, false), signal)
   if (response.kind === 'not_registered') {
     state.stored = undefined // The master has dropped the revision.
-    return quietResult({ kind: 'retry' })
+    if (goalOf(members) === config.revision) return quietResult({ kind: 'retry' })
+    return restoreRevision(context, config, goalOf(members))
   }
   if (response.kind !== 'ok') return refusedSet(response, context)
   const isUnclear = response.value
-    .map((result, index) => learn(context, config, members[index] as Member, result))
+    .map((result, index) => learn(context, members[index] as Member, result))
     .includes('unclear')
   return isUnclear ? quietResult({ kind: 'retry' }) : undefined
 }
@@ -58,18 +61,19 @@ export async function compareMembers(
   members: readonly Member[],
 ): Promise<Drift> {
   const { deps, set, signal, state } = context
-  const isKnown = (member: Member): boolean => state.differences.get(member.id)?.input === inputOf(config, member)
+  const isKnown = (member: Member): boolean => state.differences.get(member.id)?.input === inputOf(member)
   for (;;) {
-    const next = members.filter((member) => !isKnown(member)).slice(0, MAX_ITEMS)
+    const unknown = members.filter((member) => !isKnown(member))
+    const next = unknown.filter(({ goal }) => goal === unknown[0]?.goal).slice(0, MAX_ITEMS)
     if (next.length === 0) break
-    const stopped = await storeRevision(context, config, epochOf(next))
+    const stopped = await prepare(context, config, next)
     if (stopped !== undefined) return { kind: 'stopped', result: stopped }
-    const response = await deps.revisions.apply(set.spec.type, changeOf(context, config, next, true), signal)
+    const response = await deps.revisions.apply(set.spec.type, changeOf(context, next, true), signal)
     if (response.kind !== 'ok') return { kind: 'stopped', result: refusedSet(response, context) }
     for (const [index, result] of response.value.entries()) {
       const member = next[index] as Member
       const changed = 'changed' in result ? result.changed : []
-      state.differences.set(member.id, { input: inputOf(config, member), changed })
+      state.differences.set(member.id, { input: inputOf(member), changed })
     }
   }
   const drifted = members.filter(({ id }) => (state.differences.get(id)?.changed.length ?? 0) > 0)
@@ -83,11 +87,19 @@ export async function compareMembers(
   }
 }
 
-/** @returns why the master refused the config of this member; `undefined` if it did not, or something has changed. */
-export function refusalFor({ refusals }: SetState, config: SetConfig, member: Member): string | undefined {
+/** @returns why the master refused a revision for the member; `undefined` if it did not, or something has changed. */
+export function refusalFor({ refusals }: SetState, member: Member, revision: string): string | undefined {
   const known = refusals.get(member.id)
-  return known?.input === refusedInput(config, member) ? known.message : undefined
+  return known?.input === refusedInput({ ...member, goal: revision }) ? known.message : undefined
 }
+
+/** Another revision than that of the spec was stored when it was rolled out. */
+const prepare = async (
+  context: SetContext,
+  config: SetConfig,
+  members: readonly Member[],
+): Promise<SetResult | undefined> =>
+  goalOf(members) === config.revision ? storeRevision(context, config, epochOf(members)) : undefined
 
 /** Stores the revision if this term has not done so yet. @returns why that is not possible. */
 export async function storeRevision(
@@ -119,13 +131,32 @@ export async function storeRevision(
   return { ...result, refused: revision }
 }
 
-const changeOf = (
-  { claim, set }: SetContext,
-  { revision }: SetConfig,
-  members: readonly Member[],
-  isDryRun: boolean,
-): BulkChange => ({
-  revision,
+/**
+ * Stores an older revision again, because the master has lost its store: from the history, with the present values of
+ * its sources. @returns `lost`: that is not possible; `undefined`: it is stored. @throws {KubeError}
+ */
+async function restoreRevision(
+  context: SetContext,
+  { catalog }: SetConfig,
+  revision: string,
+): Promise<SetResult | 'lost' | undefined> {
+  const { claim, deps, set, signal } = context
+  const old = await configOfRevision(context, revision)
+  const values = old === undefined ? undefined : await readOldValues(context, old, catalog)
+  if (values === undefined) return 'lost'
+  const response = await deps.revisions.put(
+    set.spec.type,
+    revision,
+    { config: values, managed_by: claim },
+    claim,
+    signal,
+  )
+  if (response.kind === 'rejected') return 'lost'
+  return response.kind === 'ok' ? undefined : refusedSet(response, context)
+}
+
+const changeOf = ({ claim, set }: SetContext, members: readonly Member[], isDryRun: boolean): BulkChange => ({
+  revision: goalOf(members),
   managedBy: claim,
   keep: set.spec.ignoreDifferences ?? [],
   isDryRun,
@@ -138,10 +169,12 @@ const changeOf = (
   })),
 })
 
+const goalOf = ([first]: readonly Member[]): string => first?.goal ?? ''
+
 const epochOf = ([first]: readonly Member[]): string => first?.row.epoch ?? ''
 
 /** Remembers the result for one worker. `unclear`: the same call may succeed later. */
-function learn({ deps, state }: SetContext, config: SetConfig, member: Member, result: BulkResult): 'ok' | 'unclear' {
+function learn({ deps, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {
   const { id, row, standing } = member
   if (!('error' in result)) {
     state.refusals.delete(id)
@@ -152,17 +185,16 @@ function learn({ deps, state }: SetContext, config: SetConfig, member: Member, r
   const { detail, status } = result.error
   if (status === 404 || status === 412) return 'ok' // The row says so already.
   if (status >= 500) return 'unclear'
-  state.refusals.set(id, { input: refusedInput(config, member), message: messageOf(detail) })
+  state.refusals.set(id, { input: refusedInput(member), message: messageOf(detail) })
   return 'ok'
 }
 
 /** What a comparison depends on. */
-const inputOf = ({ revision }: SetConfig, { row: { record, epoch }, target }: Member): string =>
-  `${epoch}.${record.config_gen} ${revision}/${target.variant}`
+const inputOf = ({ goal, row: { record, epoch }, target }: Member): string =>
+  `${epoch}.${record.config_gen} ${goal}/${target.variant}`
 
 /** What a refusal of one worker depends on: its config, what it was to get, and its manager. */
-const refusedInput = (config: SetConfig, member: Member): string =>
-  `${inputOf(config, member)} ${member.row.record.managed_by}`
+const refusedInput = (member: Member): string => `${inputOf(member)} ${member.row.record.managed_by}`
 
 const messageOf = (detail: string | readonly FieldError[]): string =>
   typeof detail === 'string' ? detail : detail.map(({ path, message }) => `${path}: ${message}`).join('; ')

@@ -5,19 +5,23 @@
  *   Synced       the master has the config of spec for every worker of the set  ─┐
  *   Available    at most maxUnavailable workers are unavailable                    ├─▶ Ready
  *   Progressing  whether a rollout runs, is complete or has failed; for people     ─┘
- *   Reconciling, Stalled, Drifted, Conflicted: present only while true; the first two never together
+ *   Reconciling, Stalled, RolledBack, Drifted, Conflicted: present only while true; the first two never together
  *
  * A set without workers is Ready, because scaled to zero is a normal state. Reasons are API: they are defined here, and
  * the reference lists them.
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 import { mergedConditions, type Condition, type ConditionState, type ConditionStatus } from '../config/index.ts'
+import type { GateResult } from './gates/index.ts'
+import type { FailedRevision, RolloutStatus } from './rollout-schema.ts'
 import type { WorkerCounts } from './schema.ts'
+import { heldText, stageState, workers } from './stage-condition.ts'
 
 const SYNCED = {
   InSync: 'True',
   DriftTolerated: 'True',
   Updating: 'False',
+  RolloutFailed: 'False',
   UnknownType: 'False',
   ConfigInvalid: 'False',
   Rejected: 'False',
@@ -41,6 +45,12 @@ const READY = {
   Suspended: 'True',
   ObserveOnly: 'True',
   RollingOut: 'False',
+  WaitingForApproval: 'False',
+  Paused: 'False',
+  RollingBack: 'False',
+  RolledBack: 'False',
+  GateFailed: 'False',
+  Inconclusive: 'False',
   ProgressDeadlineExceeded: 'False',
   Unavailable: 'False',
   WorkloadNotFound: 'False',
@@ -62,6 +72,9 @@ export const SET_REASONS = {
 const RECONCILING: ReadonlySet<string> = new Set([
   'Updating',
   'RollingOut',
+  'WaitingForApproval',
+  'Paused',
+  'RollingBack',
   'Releasing',
   'SourceNotFound',
   'SourceForbidden',
@@ -81,6 +94,9 @@ const STALLED: ReadonlySet<string> = new Set([
   'OwnershipConflict',
   'MasterTooOld',
   'ProgressDeadlineExceeded',
+  'RolledBack',
+  'GateFailed',
+  'Inconclusive',
 ])
 
 /** Why the workload of the set cannot be scaled. */
@@ -100,6 +116,14 @@ export interface RolloutFacts {
   readonly isOverdue: boolean
   /** To whom workers are left. */
   readonly holders: readonly string[]
+  readonly isPaused: boolean
+  /** The revision that is not rolled out yet, because rollouts are paused. */
+  readonly waitsFor: string | undefined
+  /** The rollout with stages that is under way or has failed. */
+  readonly stage: RolloutStatus | undefined
+  /** How the revision of the spec failed before. */
+  readonly failure: FailedRevision | undefined
+  readonly gates: readonly GateResult[]
 }
 
 export interface SetFacts {
@@ -132,6 +156,7 @@ export function setConditionsOf(facts: SetFacts): readonly Condition[] {
       ['Progressing', progressingOf(facts, ready)],
       ['Reconciling', RECONCILING.has(ready.reason) ? { ...ready, status: 'True' } : undefined],
       ['Stalled', isStalled ? { ...ready, status: 'True' } : undefined],
+      ['RolledBack', ready.reason === 'RolledBack' ? { ...ready, status: 'True' } : undefined],
       ['Drifted', driftedOf(facts)],
       ['Conflicted', conflictedOf(facts)],
     ],
@@ -182,7 +207,7 @@ function readyOf(facts: SetFacts): ConditionState {
   if (facts.isReleasing) return ready('Releasing', 'releasing the workers before this object is deleted')
   if (facts.suspend) return ready('Suspended', 'spec.suspend is true: nothing is written to the master')
   const synced = syncedOf(facts)
-  if (synced.status === 'False' && synced.reason !== 'Updating') return synced
+  if (synced.status === 'False' && !ROLLING.has(synced.reason)) return synced
   if (facts.policy === 'Observe') return ready('ObserveOnly', 'managementPolicy is Observe: no worker is written')
   if (facts.isMasterUnavailable) return ready('MasterUnreachable', 'the master is unavailable')
   if (facts.rollout === undefined) return ready('Pending', 'the workers were not read from the master yet')
@@ -191,16 +216,23 @@ function readyOf(facts: SetFacts): ConditionState {
   return state.status === 'True' && scaleProblem ? ready(scaleProblem.reason, scaleProblem.message) : state
 }
 
-function rolloutState(
-  { counts, waiting, maxUnavailable, isHeld, isOverdue }: RolloutFacts,
-  ready: (reason: keyof typeof READY, message: string) => ConditionState,
-): ConditionState {
+/** Reasons of Synced with which Ready says how far the rollout is. */
+const ROLLING: ReadonlySet<string> = new Set(['Updating', 'RolloutFailed'])
+
+type Ready = (reason: keyof typeof READY, message: string) => ConditionState
+
+function rolloutState(facts: RolloutFacts, ready: Ready): ConditionState {
+  const { counts, waiting, maxUnavailable, isOverdue, stage, waitsFor } = facts
+  if (stage !== undefined) {
+    const state = stageState(facts, stage)
+    return ready(state.reason, state.message)
+  }
+  if (waitsFor !== undefined) return ready('Paused', `spec.paused is true: revision ${waitsFor} is not rolled out`)
   if (counts.matched === 0) return ready('NoWorkers', 'no worker matches the selector')
   const total = counts.updated + counts.pending
   if (counts.pending > counts.failed || waiting > 0) {
-    const message =
-      `${counts.updated} of ${workers(total)} updated, ${counts.acknowledged} acknowledged` +
-      (isHeld ? `; waiting: ${counts.unavailable} are unavailable, at most ${maxUnavailable} may be` : '')
+    const progress = `${counts.updated} of ${workers(total)} updated, ${counts.acknowledged} acknowledged`
+    const message = `${progress}${heldText(facts)}`
     return isOverdue
       ? ready('ProgressDeadlineExceeded', `no progress within progressDeadlineSeconds: ${message}`)
       : ready('RollingOut', message)
@@ -246,5 +278,3 @@ function conflictedOf({ rollout }: SetFacts): ConditionState | undefined {
     message: `${workers(rollout.counts.conflicted)} left to ${rollout.holders.join(', ')}`,
   }
 }
-
-const workers = (count: number): string => `${count} ${count === 1 ? 'worker' : 'workers'}`

@@ -8,6 +8,7 @@ import type { CatalogType } from '../fleet/index.ts'
 import { desiredOf } from '../fleetworker/index.ts'
 import { type SetContext, type SetResult, setResult } from './context.ts'
 import { revisionOf } from './revision.ts'
+import type { FleetWorkerSetSpec } from './schema.ts'
 
 export interface SetConfig {
   readonly kind: 'config'
@@ -40,6 +41,17 @@ export async function readValues(
   const found = await read(context, catalog, true)
   if ('result' in found) return found
   return revisionOf(context.set, found.versions) === revision ? { kind: 'values', config: found.named } : undefined
+}
+
+/** Reads the config that an older spec stands for, with the values that its sources have now. @throws {KubeError} */
+export async function readOldValues(
+  context: SetContext,
+  old: Pick<FleetWorkerSetSpec, 'config' | 'configFrom'>,
+  catalog: CatalogType,
+): Promise<JsonObject | undefined> {
+  const set = { ...context.set, spec: { ...context.set.spec, ...old } }
+  const found = await read({ ...context, set }, catalog, true)
+  return 'result' in found ? undefined : found.named
 }
 
 async function read(

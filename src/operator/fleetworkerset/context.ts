@@ -20,6 +20,7 @@ import type { WorstWorker } from './plan.ts'
 import type { FleetWorkerSetObject } from './resource.ts'
 import type { FleetWorkerSetStatus } from './schema.ts'
 import type { ScaleReport } from './scale/scale.ts'
+import type { RolloutState } from './stage-machine.ts'
 
 export interface SetDeps {
   /** Indexed by SET_INDICES. */
@@ -73,6 +74,8 @@ export interface SetResult {
     readonly paths: readonly string[]
     readonly isContested: boolean
   }
+  /** What the status says about rollouts. Omitted: unchanged. */
+  readonly stored?: RolloutState
   /** The revision that the master refused. */
   readonly refused?: string
   /** Nothing was learnt, so nothing is reported before the master has been unreachable for a minute. */

@@ -1,6 +1,7 @@
 /**
  * @module operator/fleetworkerset/converge
- * Writes the workers of a set that need it, in bulk calls, until none is left or the plan waits.
+ * Takes the steps of the rollout, and writes the workers of a set that need it, in bulk calls, until none is left or
+ * something has to be waited for.
  *
  *   Enforce  members that are behind, or that another client has changed; a worker that is changed again and again is
  *            reverted only every 5 minutes
@@ -10,17 +11,18 @@
 import { classifyClaim, type WorkerRow } from '../fleet/index.ts'
 import { isHandsOff, policyOf, targetOf, type PermittedWorkers } from '../fleetworker/index.ts'
 import type { SetConfig } from './config.ts'
-import type { RolloutFacts } from './conditions.ts'
+import type { RolloutFacts, SetSyncedReason } from './conditions.ts'
 import { quietResult, setResult, type SetContext, type SetResult } from './context.ts'
 import { membersOf, type Member, type Members } from './members.ts'
-import { owedForMs, prune, throttleOf } from './memory.ts'
-import { compareMembers, MAX_ITEMS, refusalFor, writeMembers } from './bulk.ts'
+import { progressMsOf, prune, throttleOf } from './memory.ts'
+import { compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
 import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
-import { planOf, type Plan } from './plan.ts'
+import type { Plan } from './plan.ts'
 import { variantsOf } from './revision.ts'
 import { openScale, type Scale } from './scale/scale.ts'
-import { ACK_TIMEOUT_SECONDS, DEFAULT_MAX_UNAVAILABLE, PROGRESS_DEADLINE_SECONDS } from './schema.ts'
+import { failureOf, isLive, type Step } from './stage-machine.ts'
+import { deadlineMs, lookAt, progressOf, rolloutLookMs, stepAfter, take, type Look } from './rollout.ts'
 
 /** Without any event a set is looked at again after this time. */
 const SWEEP_MS = 60_000
@@ -29,12 +31,6 @@ const MAX_SINGLE_CALLS = 50
 const MAX_HOLDERS_SHOWN = 3
 const SECONDS = 1_000
 
-interface Survey {
-  readonly scale: Scale
-  readonly found: Members
-  readonly plan: Plan
-}
-
 export async function converge(
   context: SetContext,
   config: SetConfig,
@@ -42,38 +38,73 @@ export async function converge(
 ): Promise<SetResult> {
   const written = new Set<string>()
   const scale = await openScale(context)
+  let now = context
   for (;;) {
-    const found = findMembers(context, config, permitted, scale)
-    const plan = planFor(context, config, found)
-    const survey = { scale, found, plan }
-    if (isHandsOff(context.set.spec) || plan.writes.length === 0) return finish(context, config, survey, permitted)
-    const next = plan.writes.filter(({ id }) => !written.has(id)).slice(0, MAX_ITEMS)
+    const look = await lookAt(now, config, findMembers(now, permitted, scale), scale)
+    const { spec } = now.set
+    if (isHandsOff(spec)) return finish(now, config, look, permitted)
+    const step = stepAfter(now, config, look)
+    if (step !== undefined) {
+      const taken = await take(now, config, step, look)
+      if (!('deps' in taken)) return { ...factsOf(now, config, look), ...taken }
+      now = taken
+      continue
+    }
+    if (look.plan.writes.length === 0) return finish(now, config, look, permitted)
+    const next = batchOf(look.plan.writes.filter((each) => !written.has(keyOf(each))))
     // Written in this pass, and still different: the master lost state meanwhile, or another client is as fast.
-    const stopped = next.length === 0 ? quietResult({ kind: 'retry' }) : await writeMembers(context, config, next)
-    if (stopped !== undefined) return { ...factsOf(context, config, survey), ...stopped }
-    for (const { id } of next) written.add(id)
+    const stopped = next.length === 0 ? quietResult({ kind: 'retry' }) : await writeMembers(now, config, next)
+    if (stopped === 'lost') {
+      const taken = await take(now, config, withoutCurrent(look), look)
+      if (!('deps' in taken)) return { ...factsOf(now, config, look), ...taken }
+      now = taken
+      continue
+    }
+    if (stopped !== undefined) return { ...factsOf(now, config, look), ...stopped }
+    for (const each of next) written.add(keyOf(each))
   }
 }
 
+/** The workers cannot get the current revision any more, so the set begins as one that has none. */
+const withoutCurrent = ({ state }: Look): Step => ({
+  state: { ...state, current: undefined, rollout: undefined },
+  event: {
+    isWarning: true,
+    reason: 'CurrentRevisionLost',
+    message: `the master does not have the revision ${state.current} any more`,
+  },
+})
+
+const keyOf = ({ goal, id }: Member): string => `${goal} ${id}`
+
+/** The members of one bulk call, which have one goal. */
+const batchOf = (members: readonly Member[]): readonly Member[] =>
+  members.filter(({ goal }) => goal === members[0]?.goal).slice(0, MAX_ITEMS)
+
 function findMembers(
   { claim, deps, set, state }: SetContext,
-  { revision }: SetConfig,
   permitted: PermittedWorkers,
   { isCordoned }: Scale,
 ): Members {
   const { type, selector } = set.spec
-  const isLive = (other: string): boolean =>
+  const isClaimOfObject = (other: string): boolean =>
     deps.workers.byIndex('claim', other).length > 0 || deps.cache.byIndex('claim', other).length > 0
   const isForeign = ({ record: { worker_id: id, managed_by: managedBy } }: WorkerRow): boolean => {
     const { wasDeletedHere, watches } = deps
     const hasHeldBefore = state.held.has(id)
-    const found = classifyClaim({ managedBy, own: claim, isLive, watches, wasDeletedHere, hasHeldBefore })
+    const found = classifyClaim({
+      managedBy,
+      own: claim,
+      isLive: isClaimOfObject,
+      watches,
+      wasDeletedHere,
+      hasHeldBefore,
+    })
     return found === 'foreign' || found === 'taken_over'
   }
   const members = membersOf({
     rows: deps.table.rows(type),
     selector,
-    revision,
     variantFor: variantsOf(set, isCordoned),
     claim,
     isPermitted: (id) => permitted.permits(id),
@@ -92,51 +123,43 @@ function findMembers(
   return members
 }
 
-function planFor({ deps, set, state }: SetContext, config: SetConfig, { members }: Members): Plan {
-  const { managementPolicy, rollout = {} } = set.spec
-  const nowMs = deps.clock.monotonicMs()
-  const mayRevert = ({ id }: Member): boolean =>
-    managementPolicy !== 'Warn' && (throttleOf(state, id).throttledAt(nowMs)?.nextMs ?? 0) <= nowMs
-  return planOf({
-    members,
-    nowMs: deps.table.masterNowMs(),
-    ackTimeoutMs: (rollout.ackTimeoutSeconds ?? ACK_TIMEOUT_SECONDS.default) * SECONDS,
-    maxUnavailable: rollout.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE,
-    mayWrite: (member) => member.standing !== 'changed' || mayRevert(member),
-    refusalOf: (member) => refusalFor(state, config, member),
-    owesForMs: (row) => owedForMs(state, row, nowMs),
-  })
-}
-
 /** Nothing is left to write: removes what is superfluous, compares what is not written, and reports. */
 async function finish(
   context: SetContext,
   config: SetConfig,
-  survey: Survey,
+  look: Look,
   permitted: PermittedWorkers,
 ): Promise<SetResult> {
   const { set, deps } = context
-  const scaleMs = (await survey.scale.advance()) ?? SWEEP_MS
-  const facts = factsOf(context, config, survey)
-  const outcome = { kind: 'ok', againAfterMs: Math.min(nextLookMs(context, survey), scaleMs) } as const
+  const scaleMs = (await look.scale.advance()) ?? SWEEP_MS
+  const facts = factsOf(context, config, look)
+  const outcome = { kind: 'ok', againAfterMs: Math.min(nextLookMs(context, config, look), scaleMs) } as const
   if (isHandsOff(set.spec)) await removeRule(context)
   if (set.spec.suspend === true) return setResult('Suspended', '', outcome, facts)
-  if (survey.found.matched > 0 && survey.found.members.length === 0 && survey.found.conflicted.length > 0)
-    return setResult('OwnershipConflict', conflictMessage(survey.found), outcome, facts)
-  const stopped = deps.leadership.mayWrite() ? await settle(context, config, survey, permitted) : undefined
+  if (look.found.matched > 0 && look.found.members.length === 0 && look.found.conflicted.length > 0)
+    return setResult('OwnershipConflict', conflictMessage(look.found), outcome, facts)
+  const stopped = deps.leadership.mayWrite() ? await settle(context, config, look, permitted) : undefined
   if (stopped !== undefined) return { ...facts, ...stopped }
-  const drift = await compareMembers(context, config, differing(context, survey))
+  const drift = await compareMembers(context, config, differing(context, look))
   if (drift.kind === 'stopped') return { ...facts, ...drift.result }
-  const more = drift.workers.length === 0 ? facts : { ...facts, drift }
-  if (drift.workers.length > 0)
-    return setResult('DriftTolerated', 'the configs of some workers differ, see status.drift', outcome, more)
-  return survey.plan.counts.pending > survey.plan.counts.failed
-    ? setResult('Updating', 'some workers do not have this config yet', outcome, more)
-    : setResult('InSync', 'the master has this config for every worker of the set', outcome, more)
+  if (drift.workers.length === 0) return setResult(...syncedOf(config, look), outcome, facts)
+  const message = 'the configs of some workers differ, see status.drift'
+  return setResult('DriftTolerated', message, outcome, { ...facts, drift })
+}
+
+/** Whether every worker has the config of the spec. */
+function syncedOf({ revision }: SetConfig, { goals, plan, state }: Look): [reason: SetSyncedReason, message: string] {
+  const failure = failureOf(state.failed, revision)
+  const isGiven = goals.rest === revision || goals.update === revision
+  if (failure !== undefined && !isLive(state.rollout, revision) && goals.rest !== revision)
+    return ['RolloutFailed', `this config is not rolled out: ${failure.message}`]
+  return !isGiven || plan.counts.pending > plan.counts.failed
+    ? ['Updating', 'some workers do not have this config yet']
+    : ['InSync', 'the master has this config for every worker of the set']
 }
 
 /** Members whose config differs and is left so. */
-function differing({ set, state, deps }: SetContext, { found: { members } }: Survey): readonly Member[] {
+function differing({ set, state, deps }: SetContext, { assigned: { members } }: Look): readonly Member[] {
   const nowMs = deps.clock.monotonicMs()
   const policy = policyOf(set.spec)
   if (policy === 'Observe') return members.filter(({ standing }) => standing === 'behind' || standing === 'changed')
@@ -146,24 +169,34 @@ function differing({ set, state, deps }: SetContext, { found: { members } }: Sur
     : changed.filter(({ id }) => throttleOf(state, id).throttledAt(nowMs) !== undefined)
 }
 
-/** Enrols new workers, unless a rollout runs. @returns why that is not possible. */
+/**
+ * Enrols new workers with the current revision; with that of the spec once every worker has it. @returns why that is
+ * not possible.
+ */
 async function settle(
   context: SetContext,
   config: SetConfig,
-  survey: Survey,
+  look: Look,
   permitted: PermittedWorkers,
 ): Promise<SetResult | undefined> {
   const { spec } = context.set
-  await cleanUp(context, survey)
-  if (isHandsOff(spec) || survey.plan.counts.pending > survey.plan.counts.failed) return undefined
+  await cleanUp(context, look)
+  const revision = enrolledRevision(config, look)
+  if (isHandsOff(spec) || revision === undefined) return undefined
   const isWholly = (spec.selector.idPatterns ?? ['*']).every((pattern) => permitted.permitsAll(pattern))
-  if (isWholly) return putRule(context, config)
+  if (isWholly) return putRule(context, config, revision)
   await removeRule(context)
   return undefined
 }
 
+/** @returns the revision for new workers; `undefined`: the rule stays as it is. */
+function enrolledRevision({ revision }: SetConfig, { goals, plan, state }: Look): string | undefined {
+  if (goals.rest !== revision) return state.current
+  return plan.counts.pending > plan.counts.failed ? undefined : revision
+}
+
 /** Releases workers that the set no longer selects, and deregisters those that have been absent for too long. */
-async function cleanUp({ claim, deps, set, signal }: SetContext, { found }: Survey): Promise<void> {
+async function cleanUp({ claim, deps, set, signal }: SetContext, { found }: Look): Promise<void> {
   const { forgetAfterSeconds = 0, managementPolicy, type } = set.spec
   const released = managementPolicy === 'Observe' ? [] : found.released
   for (const { record } of released.slice(0, MAX_SINGLE_CALLS))
@@ -182,47 +215,52 @@ function conflictMessage({ conflicted }: Members): string {
   )
 }
 
-function factsOf(context: SetContext, { revision, versions }: SetConfig, survey: Survey) {
+function factsOf(context: SetContext, config: SetConfig, look: Look) {
   return {
-    revision,
-    sources: [...versions].map(([field, version]) => ({ field, version })),
-    rollout: rolloutOf(context, revision, survey),
-    worst: survey.plan.worst,
-    scale: survey.scale.report,
+    revision: config.revision,
+    sources: [...config.versions].map(([field, version]) => ({ field, version })),
+    rollout: rolloutOf(context, config, look),
+    worst: look.plan.worst,
+    stored: look.state,
+    scale: look.scale.report,
   } satisfies Partial<SetResult>
 }
 
-function rolloutOf(context: SetContext, revision: string, { found, plan, scale }: Survey): RolloutFacts {
+function rolloutOf(context: SetContext, config: SetConfig, look: Look): RolloutFacts {
+  const { assigned, found, judged, plan, scale, state } = look
   return {
     counts: {
       ...plan.counts,
       matched: found.matched,
       pinned: found.pinned,
       conflicted: found.conflicted.length,
-      cordoned: found.members.filter(({ id, standing }) => scale.isCordoned(id) && standing !== 'behind').length,
+      cordoned: assigned.members.filter(({ id, standing }) => scale.isCordoned(id) && standing !== 'behind').length,
     },
     waiting: plan.waiting,
     maxUnavailable: plan.maxUnavailable,
     isHeld: plan.isHeld,
-    isOverdue: leftMs(context, revision, plan) <= 0,
+    isOverdue: leftMs(context, config, look) <= 0,
     holders: [...new Set(found.conflicted.map(({ holder }) => holder))].slice(0, MAX_HOLDERS_SHOWN),
+    isPaused: context.set.spec.paused === true,
+    waitsFor: state.rollout === undefined && look.goals.rest !== config.revision ? config.revision : undefined,
+    stage: state.rollout,
+    failure: failureOf(state.failed, config.revision),
+    gates: judged?.gates ?? state.rollout?.gates ?? [],
   }
 }
 
 const isRolling = ({ counts, waiting }: Plan): boolean => counts.pending > counts.failed || waiting > 0
 
 /** @returns how long the rollout may still go without progress; `Infinity` while there is none. */
-function leftMs({ deps, set, state }: SetContext, revision: string, plan: Plan): number {
-  const nowMs = deps.clock.monotonicMs()
-  const at = `${revision} ${plan.counts.updated} ${plan.counts.acknowledged}`
-  if (state.progress?.at !== at) state.progress = { at, sinceMs: nowMs }
-  if (!isRolling(plan)) return Infinity
-  const seconds = set.spec.rollout?.progressDeadlineSeconds ?? PROGRESS_DEADLINE_SECONDS.default
-  return state.progress.sinceMs + seconds * SECONDS - nowMs
+function leftMs(context: SetContext, config: SetConfig, look: Look): number {
+  const idleMs = progressMsOf(context.state, progressOf(config, look), context.deps.clock.monotonicMs())
+  const { phase } = look.state.rollout ?? {}
+  const isTimed = phase === undefined ? isRolling(look.plan) : phase === 'Writing'
+  return isTimed ? deadlineMs(context) - idleMs : Infinity
 }
 
-function nextLookMs(context: SetContext, { plan }: Survey): number {
-  const { progress } = context.state
-  const deadlineMs = leftMs(context, progress?.at.split(' ')[0] ?? '', plan)
-  return Math.min(SWEEP_MS, plan.nextMs ?? SWEEP_MS, deadlineMs > 0 ? deadlineMs : SWEEP_MS)
+function nextLookMs(context: SetContext, config: SetConfig, look: Look): number {
+  const deadline = leftMs(context, config, look)
+  const { nextMs = SWEEP_MS } = look.plan
+  return Math.min(SWEEP_MS, nextMs, rolloutLookMs(context, look), deadline > 0 ? deadline : SWEEP_MS)
 }

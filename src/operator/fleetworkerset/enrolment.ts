@@ -16,15 +16,23 @@ import type { FleetWorkerSet } from './schema.ts'
 /** Text in the memory of a set for: the master has no rule of it. */
 const NO_RULE = ''
 
-/** Stores the rule if this term has not done so yet. @returns why that is not possible. */
-export async function putRule(context: SetContext, config: SetConfig): Promise<SetResult | undefined> {
+/**
+ * Stores the rule if this term has not done so yet.
+ * @param revision The revision for new workers: that of the config, or the current one while a rollout runs.
+ * @returns why that is not possible.
+ */
+export async function putRule(
+  context: SetContext,
+  config: SetConfig,
+  revision: string,
+): Promise<SetResult | undefined> {
   const { deps, set, state, signal, claim } = context
-  const rule = ruleOf(set, config, claim)
+  const rule = ruleOf(set, revision, claim)
   const text = JSON.stringify(rule)
   if (state.rule === text) return undefined
   const put = (): ReturnType<RuleWriter['put']> => deps.rules.put(set.spec.type, state.ruleName, rule, claim, signal)
   let response = await put()
-  if (response.kind === 'not_registered') {
+  if (response.kind === 'not_registered' && revision === config.revision) {
     const stopped = await storeRevision(context, config, '')
     if (stopped !== undefined) return stopped
     response = await put() // Refused again: by a master without rules. Its new workers wait for the operator.
@@ -49,7 +57,7 @@ export async function removeRule({
     state.rule = NO_RULE
 }
 
-function ruleOf(set: FleetWorkerSet, { revision }: SetConfig, claim: string): EnrolmentBody {
+function ruleOf(set: FleetWorkerSet, revision: string, claim: string): EnrolmentBody {
   const { idPatterns = [], matchLabels = {} } = set.spec.selector
   // No worker has the empty id, so an override never applies.
   const { patch, variant } = variantsOf(set)('')

@@ -110,13 +110,23 @@ export async function recordRevision(context: SetContext, { revision }: Pick<Set
   if (done.kind !== 'failed') state.recorded = recorded
 }
 
-/** @returns the config of a revision; `undefined` if the history does not have it, or cannot be read. */
+/**
+ * Reads the config of a revision. @returns `undefined` if the history does not have it, or may not be read. @throws
+ * {KubeError} when a repeat may succeed.
+ */
 export async function configOfRevision(context: HistoryContext, revision: string): Promise<RevisionConfig | undefined> {
-  const done = await attempt(context, () => read(context, revision))
-  if (done.kind !== 'done' || done.value === undefined) return undefined
-  const { config = {}, configFrom = [] } = done.value.data
-  return { config, configFrom }
+  try {
+    const found = await read(context, revision)
+    return found === undefined
+      ? undefined
+      : { config: found.data.config ?? {}, configFrom: found.data.configFrom ?? [] }
+  } catch (error) {
+    if (error instanceof KubeError && !isTransient(error)) return undefined
+    throw error
+  }
 }
+
+const isTransient = ({ status }: KubeError): boolean => status === 0 || status === 429 || status >= 500
 
 async function record(context: SetContext, revision: string, limit: number): Promise<void> {
   const { deps, set, signal } = context
@@ -188,7 +198,7 @@ async function attempt<T>({ deps, set }: HistoryContext, step: () => Promise<T>)
     return { kind: 'done', value: await step() }
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
-    if (error.status === 0 || error.status === 429 || error.status >= 500) {
+    if (isTransient(error)) {
       deps.log.warn('the history of a FleetWorkerSet could not be read or written; retrying', {
         namespace,
         name,

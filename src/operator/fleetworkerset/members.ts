@@ -7,31 +7,41 @@
  *    ├─ has a FleetWorker of its own ────▶ pinned: the specific object overrides the general one
  *    ├─ an older set selects it too ─────▶ conflicted
  *    ├─ another operator has the claim ──▶ conflicted
- *    └─ else ────────────────────────────▶ a member: the same │ behind │ changed by another client
+ *    └─ else ────────────────────────────▶ a member; goals.ts says which revision it should have
  */
 import { selectsWorker, type WorkerSelector } from '../../protocol/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
-import { labelOf, type Variant } from './revision.ts'
+import { labelOf, type Label, type Variant } from './revision.ts'
 
 /**
  * same      the worker has the config, and the set has the claim
  * unclaimed the worker has the config; only the claim is missing
  * behind    the worker has another config
  * changed   the worker has the config, and another client has changed it since
+ * kept      the worker keeps a config from before the set until its stage of the first rollout
  */
-type Standing = 'same' | 'unclaimed' | 'behind' | 'changed'
+export type Standing = 'same' | 'unclaimed' | 'behind' | 'changed' | 'kept'
 
-export interface Member {
+export interface FoundMember {
   readonly id: string
   readonly row: WorkerRow
+  /** The claim of the set. */
+  readonly claim: string
   readonly target: Variant
+  /** What the worker has; `undefined`: a config that no bulk change wrote. */
+  readonly label: Label | undefined
+}
+
+export interface Member extends FoundMember {
+  /** The revision that it should have now; `undefined`: it keeps what it has. */
+  readonly goal: string | undefined
   readonly standing: Standing
 }
 
 export interface Members {
   /** Number of workers that the selector matches. */
   readonly matched: number
-  readonly members: readonly Member[]
+  readonly members: readonly FoundMember[]
   readonly pinned: number
   /** Workers that are left to others, and to whom. */
   readonly conflicted: readonly { readonly id: string; readonly holder: string }[]
@@ -42,7 +52,6 @@ export interface Members {
 export interface MemberFacts {
   readonly rows: Iterable<WorkerRow>
   readonly selector: WorkerSelector
-  readonly revision: string
   readonly variantFor: (workerId: string) => Variant
   /** The claim of this set. */
   readonly claim: string
@@ -57,7 +66,7 @@ export interface MemberFacts {
 }
 
 export function membersOf(facts: MemberFacts): Members {
-  const members: Member[] = []
+  const members: FoundMember[] = []
   const conflicted: { id: string; holder: string }[] = []
   const released: WorkerRow[] = []
   let [matched, pinned] = [0, 0]
@@ -72,18 +81,14 @@ export function membersOf(facts: MemberFacts): Members {
     if (facts.isPinned(id)) pinned += 1
     else if (older !== undefined) conflicted.push({ id, holder: older })
     else if (facts.isForeign(row)) conflicted.push({ id, holder: managedBy ?? '' })
-    else members.push({ id, row, ...standingOf(row, facts) })
+    else
+      members.push({
+        id,
+        row,
+        claim: facts.claim,
+        target: facts.variantFor(id),
+        label: labelOf(row.record.config_revision),
+      })
   }
   return { matched, members, pinned, conflicted, released }
-}
-
-function standingOf(
-  { record }: WorkerRow,
-  { claim, revision, variantFor }: MemberFacts,
-): Pick<Member, 'target' | 'standing'> {
-  const target = variantFor(record.worker_id)
-  if (record.config_revision === `${revision}/${target.variant}`)
-    return { target, standing: record.managed_by === claim ? 'same' : 'unclaimed' }
-  const label = labelOf(record.config_revision)
-  return { target, standing: label?.revision === revision && label.isChanged ? 'changed' : 'behind' }
 }

@@ -6,8 +6,12 @@
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { RevertThrottle } from '../fleetworker/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
+import type { SetContext } from './context.ts'
+import type { Counters } from './gates/index.ts'
 import { newScaleMemory, type ScaleMemory } from './scale/memory.ts'
 import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
+import type { RolloutStatus } from './rollout-schema.ts'
+import { rankOf } from './stages.ts'
 
 /** A refusal that the same input would meet again. */
 interface RefusedInput {
@@ -39,6 +43,14 @@ export interface SetState {
   readonly throttles: Map<string, RevertThrottle>
   /** How far the rollout was, and since when. */
   progress: { readonly at: string; readonly sinceMs: number } | undefined
+  /** The phase of the rollout, and since when. */
+  phase: { readonly key: string; readonly sinceMs: number } | undefined
+  /** Workers that have failed in the present stage. */
+  failing: { readonly key: string; readonly ids: Set<string> } | undefined
+  /** Counters of each revision, and when they were read. */
+  tallies: { readonly readMs: number; readonly byRevision: ReadonlyMap<string, Counters> } | undefined
+  /** The order of workers in the rollout of a revision. */
+  ranks: { readonly revision: string; readonly byId: Map<string, string> } | undefined
   /** When the last status was put. */
   reportedMs: number
   readonly scale: ScaleMemory
@@ -69,6 +81,10 @@ export class SetMemory {
       held: new Set(),
       throttles: new Map(),
       progress: undefined,
+      phase: undefined,
+      failing: undefined,
+      tallies: undefined,
+      ranks: undefined,
       reportedMs: -Infinity,
       scale: newScaleMemory(),
     }
@@ -119,5 +135,43 @@ export function prune(state: SetState, members: ReadonlyMap<string, WorkerRow>):
 export const throttleOf = ({ throttles }: SetState, workerId: string): RevertThrottle => {
   const known = throttles.get(workerId) ?? new RevertThrottle()
   throttles.set(workerId, known)
+  return known
+}
+
+/** After an outage of this length a wait begins again, since workers could do nothing meanwhile. */
+const OUTAGE_MS = 60_000
+
+/**
+ * How long the rollout has been in its phase, in milliseconds. It runs on the monotonic clock; the time in the status
+ * is used only when the operator has restarted.
+ */
+export function phaseMsOf(
+  { deps: { clock, table }, state }: Pick<SetContext, 'deps' | 'state'>,
+  { attempt, epoch, phase, revision, since, stage }: RolloutStatus,
+): number {
+  const key = `${revision}/${attempt}/${stage}/${phase} ${epoch}`
+  const nowMs = clock.monotonicMs()
+  if (state.phase?.key !== key) {
+    const ageMs = table.masterNowMs() - Date.parse(since)
+    state.phase = { key, sinceMs: nowMs - Math.max(ageMs, 0) }
+  }
+  if (table.unavailableMs >= OUTAGE_MS) state.phase = { key, sinceMs: nowMs }
+  return nowMs - state.phase.sinceMs
+}
+
+/**
+ * How long the rollout has made no progress, in milliseconds.
+ * @param at Text that is another one after each progress.
+ */
+export function progressMsOf(state: SetState, at: string, nowMs: number): number {
+  if (state.progress?.at !== at) state.progress = { at, sinceMs: nowMs }
+  return nowMs - state.progress.sinceMs
+}
+
+/** The place of a worker in the rollout of a revision; computed once. */
+export function rankIn(state: SetState, uid: string, revision: string, id: string): string {
+  if (state.ranks?.revision !== revision) state.ranks = { revision, byId: new Map() }
+  const known = state.ranks.byId.get(id) ?? rankOf(uid, revision, id)
+  state.ranks.byId.set(id, known)
   return known
 }

@@ -1,6 +1,6 @@
 /**
  * @module operator/fleetworkerset/plan
- * Decides from the members of a set how its rollout stands, and which workers are written next. Pure.
+ * Decides from the members of a set and their goals how each member counts, and which are written next. Pure.
  *
  *   offline after an orderly end ─▶ absent            offline for 45 s, in ERROR, late ─▶ unavailable
  *   has the config ─▶ updated     runs it ─▶ acknowledged      and is healthy ─▶ ready
@@ -31,8 +31,10 @@ export interface PlanFacts {
   readonly maxUnavailable: number | string
   /** Whether a member may be written: by the policy, and by what happened to earlier writes. */
   readonly mayWrite: (member: Member) => boolean
-  /** Why the master refused the config of this worker; `undefined` if it did not. */
-  readonly refusalOf: (member: Member) => string | undefined
+  /** Why the master refused a revision for this worker; `undefined` if it did not. */
+  readonly refusalOf: (member: Member, revision: string) => string | undefined
+  /** The revision that counts as updated, and whether workers still get it. */
+  readonly update: { readonly revision: string; readonly isPending: boolean }
   /** Since when an online worker owes the acknowledgement of its config, in milliseconds. */
   readonly owesForMs: (row: WorkerRow) => number
 }
@@ -41,8 +43,12 @@ export interface Plan {
   readonly counts: MemberCounts
   /** Members to write now. */
   readonly writes: readonly Member[]
-  /** Online members that owe an acknowledgement in time. */
+  /** Online members that owe an acknowledgement in time, and those of them with the update revision. */
   readonly waiting: number
+  readonly updatedWaiting: number
+  readonly updatedOnline: number
+  /** Members with the update revision that are in ERROR under it, refused it or are late with it. */
+  readonly failing: readonly string[]
   readonly maxUnavailable: number
   /** Whether writes wait because too many updated workers are unavailable. */
   readonly isHeld: boolean
@@ -60,8 +66,9 @@ interface Judgement {
   readonly isWaiting: boolean
   readonly isAbsent: boolean
   readonly isUnavailable: boolean
-  /** The master refused its config. */
+  /** The master refused the config that it should have; or the update revision. */
   readonly isRefused: boolean
+  readonly isUpdateRefused: boolean
   readonly problem: Omit<WorstWorker, 'worker'> | undefined
   /** When this changes by time alone. */
   readonly inMs: number | undefined
@@ -71,12 +78,17 @@ export function planOf(facts: PlanFacts): Plan {
   const counts = { online: 0, updated: 0, acknowledged: 0, ready: 0, unavailable: 0, absent: 0, pending: 0, failed: 0 }
   const worst: WorstWorker[] = []
   const due: Member[] = []
-  let [waiting, updatedUnavailable, nextMs] = [0, 0, Infinity]
+  const failing: string[] = []
+  let [waiting, updatedWaiting, updatedOnline, updatedUnavailable, nextMs] = [0, 0, 0, 0, Infinity]
   for (const member of facts.members) {
     const judgement = judge(member, facts)
     const { problem } = judgement
     add(counts, judgement)
+    counts.pending += Number(facts.update.isPending && !judgement.isUpdated)
     waiting += Number(judgement.isWaiting)
+    updatedWaiting += Number(judgement.isWaiting && judgement.isUpdated)
+    updatedOnline += Number(judgement.isOnline && judgement.isUpdated)
+    if (isFailing(judgement)) failing.push(member.id)
     updatedUnavailable += Number(judgement.isUpdated && judgement.isUnavailable)
     nextMs = Math.min(nextMs, judgement.inMs ?? Infinity)
     if (problem !== undefined) worst.push({ worker: member.id, ...problem })
@@ -89,6 +101,9 @@ export function planOf(facts: PlanFacts): Plan {
     counts,
     writes: due.slice(0, room),
     waiting,
+    updatedWaiting,
+    updatedOnline,
+    failing,
     maxUnavailable,
     isHeld: isHeld && due.length > 0,
     worst,
@@ -104,12 +119,16 @@ function add(counts: { -readonly [K in keyof MemberCounts]: number }, judgement:
   counts.ready += Number(isAcknowledged && judgement.problem === undefined)
   counts.unavailable += Number(judgement.isUnavailable)
   counts.absent += Number(judgement.isAbsent)
-  counts.pending += Number(!judgement.isUpdated)
-  counts.failed += Number(judgement.isRefused)
+  counts.failed += Number(judgement.isUpdateRefused)
 }
 
 const isDue = (member: Member, { isRefused }: Judgement, { mayWrite }: PlanFacts): boolean =>
-  member.standing !== 'same' && !member.row.isStale && !isRefused && mayWrite(member)
+  member.standing !== 'same' && member.standing !== 'kept' && !member.row.isStale && !isRefused && mayWrite(member)
+
+/** A worker that was in ERROR before does not count until it runs the new config. */
+const isFailing = ({ isAcknowledged, isUpdated, isUpdateRefused, problem }: Judgement): boolean =>
+  isUpdateRefused || (isUpdated && (problem?.reason === 'WorkerError' ? isAcknowledged : FAILURES.has(problem?.reason)))
+const FAILURES: ReadonlySet<string | undefined> = new Set(['ConfigRefused', 'AckTimeout'])
 
 /** A percentage is rounded down, as in a Deployment. */
 function limitOf(maxUnavailable: number | string, expected: number): number {
@@ -118,34 +137,45 @@ function limitOf(maxUnavailable: number | string, expected: number): number {
 }
 
 function judge(member: Member, facts: PlanFacts): Judgement {
-  const { row, standing } = member
+  const { goal, row, standing } = member
   const { record } = row
-  const silentMs = record.connected ? 0 : facts.nowMs - record.last_seen * 1_000
-  const isOnline = silentMs < ONLINE_MS
-  const isUpdated = standing !== 'behind'
-  const isAcknowledged = isUpdated && record.applied_config_gen === record.config_gen
+  const onlineForMs = record.connected ? Infinity : record.last_seen * 1_000 + ONLINE_MS - facts.nowMs
+  const isOnline = onlineForMs > 0
+  const isAtGoal = standing !== 'behind' && standing !== 'kept'
+  const isAcknowledged = isAtGoal && record.applied_config_gen === record.config_gen
   const isAbsent = !record.connected && record.ended === true
-  const owes = isUpdated && isOnline && !isAcknowledged
+  const owes = isAtGoal && isOnline && !isAcknowledged
   const leftMs = owes ? facts.ackTimeoutMs - facts.owesForMs(row) : 0
   const isLate = owes && leftMs <= 0
   const trouble = isAbsent ? undefined : troubleOf(row, { isOnline, isLate })
-  const refusal = facts.refusalOf(member)
   return {
     isOnline: isOnline && !isAbsent,
-    isUpdated,
+    isUpdated: isAtGoal && goal === facts.update.revision,
     isAcknowledged,
     isWaiting: owes && !isLate && record.connected,
     isAbsent,
     isUnavailable: trouble !== undefined,
-    isRefused: refusal !== undefined,
-    problem: refusal === undefined ? trouble : { reason: 'Rejected', message: refusal },
-    inMs: nextChange(record.connected ? 0 : ONLINE_MS - silentMs, leftMs, row.isStale ? STALE_MS : 0),
+    ...refusalsOf(member, facts, trouble),
+    inMs: nextChange(onlineForMs, leftMs, row.isStale ? STALE_MS : 0),
+  }
+}
+
+function refusalsOf(
+  member: Member,
+  { refusalOf, update }: PlanFacts,
+  trouble: Judgement['problem'],
+): Pick<Judgement, 'isRefused' | 'isUpdateRefused' | 'problem'> {
+  const message = refusalOf(member, update.revision)
+  return {
+    isRefused: member.goal !== undefined && refusalOf(member, member.goal) !== undefined,
+    isUpdateRefused: message !== undefined,
+    problem: message === undefined ? trouble : { reason: 'Rejected', message },
   }
 }
 
 /** @returns the least of these times in the future. */
 function nextChange(...all: readonly number[]): number | undefined {
-  const future = all.filter((ms) => ms > 0)
+  const future = all.filter((ms) => ms > 0 && ms < Infinity)
   return future.length === 0 ? undefined : Math.min(...future)
 }
 

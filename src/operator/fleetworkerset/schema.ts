@@ -21,48 +21,41 @@ import {
   conditionList,
   configObject,
   configSources,
-  DAY_SECONDS,
   deletionPolicy,
   ignoreDifferences,
   int,
   managementPolicy,
-  MAX_DRIFT_PATHS,
   MAX_MESSAGE_CHARS,
   MAX_SOURCES,
   observedGeneration,
   PENDING_STATUS,
-  PERCENT_PATTERN,
   rules,
   SLOTS_ONCE,
   slotsCount,
   sourceVersions,
   suspend,
   text,
-  time,
   WORKER_ID_PATTERN,
   type ObjectMetadata,
 } from '../config/index.ts'
+import { FailedRevision, MAX_FAILED_REVISIONS, Rollout, RolloutStatus } from './rollout-schema.ts'
 import { SCALE_RULES, scaleFields, scaleStatus } from './scale/schema.ts'
 
 export const SET_KIND = 'FleetWorkerSet'
 
 export const MAX_ID_PATTERNS = 16
 export const MAX_OVERRIDES = 32
-/** How many failed revisions, workers with a problem and drifted workers a status names. */
-export const MAX_FAILED_REVISIONS = 5
+/** How many workers with a problem, and drifted workers and fields, a status names. */
 export const MAX_WORST_WORKERS = 20
-export const MAX_DRIFTED_WORKERS = 20
+export const MAX_DRIFTED_WORKERS = 10
+export const MAX_SET_DRIFT_PATHS = 10
 /** Longest message about one worker. */
-export const MAX_WORKER_MESSAGE_CHARS = 256
+export const MAX_WORKER_MESSAGE_CHARS = 160
 /** Longest id of a worker that a spec may name, as in a FleetWorker. At the master an id may be a little longer. */
 export const MAX_WORKER_ID_CHARS = 253
 
 /** A glob over worker ids: `*` matches any characters, `?` matches one. */
 export const ID_PATTERN = '^[A-Za-z0-9._:@*?-]+$'
-export const MAX_UNAVAILABLE = 1_000_000
-export const DEFAULT_MAX_UNAVAILABLE = '10%'
-export const ACK_TIMEOUT_SECONDS = { minimum: 35, maximum: 3_600, default: 60 } as const
-export const PROGRESS_DEADLINE_SECONDS = { minimum: 36, maximum: DAY_SECONDS, default: 600 } as const
 export const MAX_FORGET_SECONDS = 31_536_000
 export const REVISION_HISTORY_LIMIT = { minimum: 0, maximum: 32, default: 10 } as const
 
@@ -116,46 +109,6 @@ const Override = Type.Object(
 )
 export type WorkerOverride = Static<typeof Override>
 
-const Rollout = Type.Object(
-  {
-    maxUnavailable: Type.Optional(
-      Type.Unsafe<number | string>({
-        'x-kubernetes-int-or-string': true,
-        minimum: 0,
-        maximum: MAX_UNAVAILABLE,
-        pattern: PERCENT_PATTERN,
-        default: DEFAULT_MAX_UNAVAILABLE,
-        description:
-          'How many workers may be unavailable, as a number or as a percentage of those that should be online. ' +
-          'While more of the updated workers are, no further worker is written.',
-      }),
-    ),
-    ackTimeoutSeconds: Type.Optional(
-      int('int32', 'How long an online worker may take to acknowledge a config before it counts as unavailable.', {
-        ...ACK_TIMEOUT_SECONDS,
-      }),
-    ),
-    progressDeadlineSeconds: Type.Optional(
-      int('int32', 'How long a rollout may go without progress before the set is `Stalled`.', {
-        ...PROGRESS_DEADLINE_SECONDS,
-      }),
-    ),
-  },
-  {
-    // Whole, because the API server checks the rule below on it without the defaults of its fields.
-    default: {
-      maxUnavailable: DEFAULT_MAX_UNAVAILABLE,
-      ackTimeoutSeconds: ACK_TIMEOUT_SECONDS.default,
-      progressDeadlineSeconds: PROGRESS_DEADLINE_SECONDS.default,
-    },
-    description: 'How a changed config reaches the workers.',
-    ...rules({
-      rule: 'self.progressDeadlineSeconds > self.ackTimeoutSeconds',
-      message: 'progressDeadlineSeconds must be greater than ackTimeoutSeconds',
-    }),
-  },
-)
-
 export const FleetWorkerSetSpec = Type.Object(
   {
     type: automationType(),
@@ -196,6 +149,12 @@ export const FleetWorkerSetSpec = Type.Object(
         { ...REVISION_HISTORY_LIMIT },
       ),
     ),
+    paused: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'True: no rollout begins or continues. New workers still get the current config.',
+      }),
+    ),
     forgetAfterSeconds: Type.Optional(
       int('int32', 'Workers that are absent for so long are deregistered; 0 = never.', {
         minimum: 0,
@@ -211,7 +170,7 @@ export type FleetWorkerSetSpec = Static<typeof FleetWorkerSetSpec>
 
 /** Narrower than metav1.Condition, which permits 32,768 characters for one message. */
 const CONDITION_BOUNDS = { type: 32, reason: 64, message: MAX_MESSAGE_CHARS }
-const MAX_SET_CONDITIONS = 9
+const MAX_SET_CONDITIONS = 10
 
 const revision = (description: string) => Type.Optional(text(63, description))
 const count = (description: string) => Type.Optional(int('int32', description))
@@ -239,15 +198,9 @@ const WorkerCounts = Type.Object(
 /** Number of workers in each state. */
 export type WorkerCounts = Static<typeof WorkerCounts>
 
-const FailedRevision = Type.Object({
-  revision: text(63, 'The revision.'),
-  time: time('When it failed.'),
-  message: text(MAX_MESSAGE_CHARS, 'Why it failed.'),
-})
-
 const WorstWorker = Type.Object({
   worker: text(MAX_NAME_CHARS, 'The id of the worker.'),
-  reason: text(64, 'One word for programs.'),
+  reason: text(32, 'One word for programs.'),
   message: text(MAX_WORKER_MESSAGE_CHARS, 'One sentence for people, shortened.'),
 })
 
@@ -263,7 +216,7 @@ const Drift = Type.Object(
     ),
     paths: Type.Optional(
       Type.Array(Type.String({ maxLength: 256 }), {
-        maxItems: MAX_DRIFT_PATHS,
+        maxItems: MAX_SET_DRIFT_PATHS,
         'x-kubernetes-list-type': 'atomic',
         description: 'JSON pointers to the first fields that differ.',
       }),
@@ -279,12 +232,13 @@ export const FleetWorkerSetStatus = Type.Object(
     currentRevision: revision('The revision of the config that the workers ran before the last change.'),
     updateRevision: revision('The revision of the config that the workers get.'),
     workers: Type.Optional(WorkerCounts),
+    rollout: Type.Optional(RolloutStatus),
     ...scaleStatus,
     failed: Type.Optional(
       Type.Array(FailedRevision, {
         maxItems: MAX_FAILED_REVISIONS,
         'x-kubernetes-list-type': 'atomic',
-        description: 'The last revisions that the master refused.',
+        description: 'The last revisions that failed, or that the master refused.',
       }),
     ),
     worst: Type.Optional(

@@ -3,15 +3,16 @@
  * Reports the result of a reconcile: as a status, and as an Event when Ready changed. Its size does not depend on the
  * number of workers. While only counts change, a status is written at most once a second.
  */
-import { cleanText, kubeTime, MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from '../config/index.ts'
+import { cleanText, kubeTime } from '../config/index.ts'
 import { policyOf } from '../fleetworker/index.ts'
 import { type ReconcileOutcome, refOf, sharing } from '../kube/index.ts'
 import { setConditionsOf, type SetFacts } from './conditions.ts'
 import type { SetContext, SetResult } from './context.ts'
 import { setEventTarget } from './resource.ts'
+import { MAX_FAILED_REVISIONS, MAX_FAILURE_MESSAGE_CHARS } from './rollout-schema.ts'
 import {
   MAX_DRIFTED_WORKERS,
-  MAX_FAILED_REVISIONS,
+  MAX_SET_DRIFT_PATHS,
   MAX_WORKER_MESSAGE_CHARS,
   MAX_WORST_WORKERS,
   type FleetWorkerSetStatus,
@@ -60,6 +61,7 @@ function statusOf(context: SetContext, result: SetResult, isMasterUnavailable: b
     conditions: [...conditions],
     ...revisionsOf(context, result, isComplete),
     ...countsOf(context, result),
+    ...rolloutOf(context, result),
     ...scaleOf(context, result),
     ...failedOf(context, result, nowMs),
     ...worstOf(result),
@@ -68,8 +70,13 @@ function statusOf(context: SetContext, result: SetResult, isMasterUnavailable: b
   }
 }
 
-function revisionsOf({ lastStatus }: SetContext, { revision }: SetResult, isComplete: boolean): FleetWorkerSetStatus {
-  const current = isComplete ? revision : lastStatus.currentRevision
+function revisionsOf(
+  { lastStatus }: SetContext,
+  { revision, stored }: SetResult,
+  isComplete: boolean,
+): FleetWorkerSetStatus {
+  const known = stored === undefined ? lastStatus.currentRevision : stored.current
+  const current = isComplete ? revision : known
   const update = revision ?? lastStatus.updateRevision
   return {
     ...(current !== undefined && { currentRevision: current }),
@@ -87,20 +94,32 @@ function scaleOf({ lastStatus, set }: SetContext, { scale }: SetResult): FleetWo
   return { ...(replicas !== undefined && { replicas }), ...(selector !== undefined && { selector }) }
 }
 
+/** The gates are as they are now; everything else is as it was stored before workers were written. */
+function rolloutOf(
+  { lastStatus }: SetContext,
+  { rollout: facts, stored }: SetResult,
+): Pick<FleetWorkerSetStatus, 'rollout'> {
+  const rollout = stored === undefined ? lastStatus.rollout : stored.rollout
+  if (rollout === undefined) return {}
+  const gates = facts?.gates ?? rollout.gates ?? []
+  const { gates: _, ...others } = rollout
+  return { rollout: { ...others, ...(gates.length > 0 && { gates: [...gates] }) } }
+}
+
 function sourcesOf({ lastStatus }: SetContext, result: SetResult): FleetWorkerSetStatus {
   const sources = result.sources ?? lastStatus.sources ?? []
   return sources.length === 0 ? {} : { sources: [...sources] }
 }
 
-/** The newest revisions that the master refused. */
+/** The newest revisions that failed, or that the master refused. */
 function failedOf(
   { lastStatus }: SetContext,
-  { refused, synced }: SetResult,
+  { refused, stored, synced }: SetResult,
   nowMs: number,
 ): Pick<FleetWorkerSetStatus, 'failed'> {
-  const before = lastStatus.failed ?? []
+  const before = stored?.failed ?? lastStatus.failed ?? []
   const isKnown = refused === undefined || before.some(({ revision }) => revision === refused)
-  const message = cleanText(synced.message, MAX_MESSAGE_CHARS)
+  const message = cleanText(synced.message, MAX_FAILURE_MESSAGE_CHARS)
   const failed = isKnown ? before : [...before, { revision: refused, time: kubeTime(nowMs), message }]
   return failed.length === 0 ? {} : { failed: failed.slice(-MAX_FAILED_REVISIONS) }
 }
@@ -122,7 +141,7 @@ function driftOf({ drift }: SetResult): Pick<FleetWorkerSetStatus, 'drift'> {
     drift: {
       count: drift.workers.length,
       workers: drift.workers.slice(0, MAX_DRIFTED_WORKERS),
-      paths: drift.paths.slice(0, MAX_DRIFT_PATHS).map((path) => cleanText(path, 256)),
+      paths: drift.paths.slice(0, MAX_SET_DRIFT_PATHS).map((path) => cleanText(path, 256)),
     },
   }
 }

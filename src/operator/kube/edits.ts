@@ -9,8 +9,8 @@ import type { KubeObject, ObjectMeta } from './objects.ts'
 import { PRIORITY, type Priority } from './priority.ts'
 
 export interface EditOptions<T extends KubeObject> {
-  /** An annotation whose change requests a reconcile. */
-  readonly annotation: string
+  /** Annotations whose change requests a reconcile. */
+  readonly annotations: readonly string[]
   /** Whether the operator has just sent this status. */
   readonly isOurs: (object: T) => boolean
 }
@@ -19,11 +19,11 @@ export interface EditOptions<T extends KubeObject> {
 export function priorityOf<T extends KubeObject>(
   { before, after }: Change<T>,
   source: 'list' | 'watch',
-  { annotation, isOurs }: EditOptions<T>,
+  { annotations, isOurs }: EditOptions<T>,
 ): Priority | undefined {
   if (after === undefined) return PRIORITY.deletion
   if (before?.metadata.uid !== after.metadata.uid) return priorityOfNew(after, source)
-  const priority = priorityOfEdit(before.metadata, after.metadata, annotation)
+  const priority = priorityOfEdit(before.metadata, after.metadata, annotations)
   if (priority !== undefined) return priority
   if (source === 'list') return isBehind(after) ? PRIORITY.edit : PRIORITY.resync
   if (isDeepStrictEqual(before.status, after.status)) return undefined
@@ -40,10 +40,12 @@ function priorityOfNew(object: KubeObject, source: 'list' | 'watch'): Priority {
 }
 
 /** @returns the priority of a user's edit; `undefined` if there was none. */
-function priorityOfEdit(before: ObjectMeta, after: ObjectMeta, annotation: string): Priority | undefined {
+function priorityOfEdit(before: ObjectMeta, after: ObjectMeta, annotations: readonly string[]): Priority | undefined {
   if (before.deletionTimestamp !== after.deletionTimestamp) return PRIORITY.deletion
   if (before.generation !== after.generation) return PRIORITY.edit
-  return before.annotations?.[annotation] === after.annotations?.[annotation] ? undefined : PRIORITY.edit
+  return annotations.some((name) => before.annotations?.[name] !== after.annotations?.[name])
+    ? PRIORITY.edit
+    : undefined
 }
 
 /** Whether the object was edited and its status does not cover the edit yet. */

@@ -52,6 +52,6 @@ export function fleetWorkerSet() {
     apiVersion,
     kind: 'FleetWorkerSet',
     metadata: { ...metadata, name: SET },
-    spec: { ...spec, selector: { idPatterns: [`${TYPES[0]}-*`] } },
+    spec: { ...spec, selector: { idPatterns: [`${TYPES[0]}-*`] }, rollout: { stages: [] } },
   }
 }

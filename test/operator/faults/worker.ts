@@ -10,6 +10,8 @@ export const TYPE = 'job'
 
 export class FakeWorker {
   readonly id: string
+  /** What the worker makes of the next configs that it is sent. */
+  next: 'runs' | 'fails' | 'is silent' = 'runs'
   readonly #socket: WebSocket
   /** Tasks that it reports in statistics; `undefined`: it sends none. */
   #held: number | undefined
@@ -45,7 +47,7 @@ export class FakeWorker {
     worker.#runs(row?.config.gen ?? 0)
     worker.#socket.on('message', (data: Buffer) => {
       const { type, config_gen: gen } = JSON.parse(data.toString()) as { type: string; config_gen?: number }
-      if (type === 'config_changed' && gen !== undefined) worker.#runs(gen)
+      if (type === 'config_changed' && gen !== undefined && worker.next !== 'is silent') worker.#runs(gen)
       if (type === 'drain') worker.leave()
     })
     return worker
@@ -68,7 +70,8 @@ export class FakeWorker {
 
   #runs(gen: number): void {
     this.#gen = gen
-    this.#send({ type: 'state', state: 'RUNNING', config_gen: gen, ts: 1, last_error: null })
+    const [state, error] = this.next === 'fails' ? ['ERROR', 'the config is bad'] : ['RUNNING', null]
+    this.#send({ type: 'state', state, config_gen: gen, ts: 1, last_error: error })
     this.#report()
   }
 

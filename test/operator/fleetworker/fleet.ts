@@ -58,7 +58,12 @@ export class TestFleet implements FleetTable, MasterWriter {
     this.#records.clear()
     this.#types.clear()
     for (const [type, { config }] of Object.entries(json as Record<string, { config: JsonSchema }>)) {
-      this.#types.set(type, { schema: config, secrets: secretPathsOf(config), hash: JSON.stringify(config) })
+      this.#types.set(type, {
+        kind: 'ContinuousAutomation',
+        schema: config,
+        secrets: secretPathsOf(config),
+        hash: JSON.stringify(config),
+      })
       const page = await this.#master.call('GET', `/api/v1/automations/${type}/workers`)
       for (const record of page.json as WorkerBody[]) this.#take(record, page.headers)
     }

@@ -7,6 +7,7 @@
 interface Seen {
   readonly type: string
   readonly status: string
+  readonly reason?: string
   readonly observedGeneration?: number
 }
 export interface Judged {
@@ -35,7 +36,9 @@ function argo(object: Judged): string {
   if (!isObserved(object)) return 'Progressing'
   if (object.suspend) return 'Suspended'
   if (conditionOf(object, 'Stalled') === 'True') return 'Degraded'
-  if (conditionOf(object, 'Reconciling') === 'True') return 'Progressing'
+  const reconciling = object.status.conditions?.find(({ type }) => type === 'Reconciling')
+  if (reconciling?.reason === 'WaitingForApproval' || reconciling?.reason === 'Paused') return 'Suspended'
+  if (reconciling?.status === 'True') return 'Progressing'
   return { True: 'Healthy', False: 'Degraded' }[conditionOf(object, 'Ready') ?? ''] ?? 'Progressing'
 }
 

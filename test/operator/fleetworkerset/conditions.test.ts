@@ -31,6 +31,11 @@ const rollout = (counts: Counts = {}, more: Partial<RolloutFacts> = {}): Rollout
   isHeld: false,
   isOverdue: false,
   holders: [],
+  isPaused: false,
+  waitsFor: undefined,
+  stage: undefined,
+  failure: undefined,
+  gates: [],
   ...more,
 })
 const facts = (more: Partial<SetFacts> = {}): SetFacts => ({

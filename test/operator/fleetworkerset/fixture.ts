@@ -104,8 +104,10 @@ export class SetFixture {
     return worker
   }
 
+  /** Declares a set. Without `rollout` a changed config reaches all workers immediately. */
   declare(name: string, spec: Partial<FleetWorkerSetSpec>): void {
-    this.#create(FLEET_WORKER_SETS, name, { type: 'job', selector: { idPatterns: [`${name}-*`] }, ...spec })
+    const selector = { idPatterns: [`${name}-*`] }
+    this.#create(FLEET_WORKER_SETS, name, { type: 'job', selector, rollout: { stages: [] }, ...spec })
   }
 
   declareWorker(workerId: string, spec: object): void {
@@ -132,11 +134,12 @@ export class SetFixture {
     return this.fake.store.get({ kind: WORKLOADS[kind], namespace: NAMESPACE, name }).spec?.['replicas']
   }
 
-  /** Creates a ready pod of a ReplicaSet. */
+  /** Creates a ready pod of the ReplicaSet of the workload that its name begins with. */
   pod(name: string): void {
+    const labels = { app: name.slice(0, name.lastIndexOf('-')) }
     const ownerReferences = [{ kind: 'ReplicaSet', controller: true }]
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
-    const body = { metadata: { name, ownerReferences }, spec: { nodeName: 'n' }, status }
+    const body = { metadata: { name, labels, ownerReferences }, spec: { nodeName: 'n' }, status }
     this.fake.store.create({ kind: PODS, namespace: NAMESPACE }, body, 'replicaset-controller')
   }
 
@@ -145,6 +148,15 @@ export class SetFixture {
     return (metadata['annotations'] as Record<string, string> | undefined)?.[
       'controller.kubernetes.io/pod-deletion-cost'
     ]
+  }
+
+  /** Sets an annotation, as `kubectl annotate --overwrite` does. */
+  annotate(name: string, annotations: Readonly<Record<string, string>>): void {
+    const where = { kind: FLEET_WORKER_SETS, namespace: NAMESPACE, name }
+    const object = this.fake.store.get(where)
+    const { annotations: before = {} } = object.metadata as { annotations?: Readonly<Record<string, string>> }
+    const metadata = { ...object.metadata, annotations: { ...before, ...annotations } }
+    this.fake.store.replace(where, '', { ...object, metadata }, 'kubectl')
   }
 
   /** Puts a proxy between the operator and the master. Call it before `start`. */

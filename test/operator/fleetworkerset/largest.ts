@@ -1,4 +1,5 @@
 /** Builds the largest status of a FleetWorkerSet that the schema permits, in ASCII. */
+import { countersOf } from '../../../src/operator/fleetworkerset/gates/index.ts'
 import { FleetWorkerSetStatus } from '../../../src/operator/fleetworkerset/index.ts'
 
 /** The keywords that bound a value. */
@@ -17,8 +18,23 @@ export function largestStatus(): FleetWorkerSetStatus {
   const status = largest(FleetWorkerSetStatus as Schema) as FleetWorkerSetStatus
   const [first, ...others] = status.conditions ?? []
   if (first === undefined) throw new Error('a status has conditions')
-  return { ...status, conditions: [{ ...first, type: 'Ready' }, ...others] }
+  const { rollout } = status
+  if (rollout === undefined) throw new Error('the largest status has a rollout')
+  return {
+    ...status,
+    conditions: [{ ...first, type: 'Ready' }, ...others],
+    // A window has the counters of the updated workers and of one other group.
+    rollout: { ...rollout, window: { updated: COUNTERS, current: COUNTERS, workers: 2_147_483_647 } },
+  }
 }
+
+/** Every counter that gates can compare. */
+const COUNTERS = Object.fromEntries(
+  countersOf({
+    runSeconds: { quantile: 'p95', maxRatio: '1.3' },
+    counters: Array.from({ length: 8 }, (_, n) => ({ name: `x${n}`.padEnd(56, 'x'), maxRatio: '1.3' })),
+  }).map((name) => [name, Number.MAX_SAFE_INTEGER]),
+)
 
 /**
  * @param index Makes the texts of different items of a list differ.

@@ -1,6 +1,7 @@
 /** Tests which workers belong to a set, how they count, and which are written next. */
 import { describe, expect, it } from '@jest/globals'
 import {
+  assignGoals,
   labelOf,
   membersOf,
   planOf,
@@ -52,7 +53,6 @@ const found = (rows: readonly WorkerRow[], more: Partial<MemberFacts> = {}): Mem
   membersOf({
     rows,
     selector: { idPatterns: ['c-*'] },
-    revision: 'rev',
     variantFor: () => ({ patch: {}, variant: '-' }),
     claim: CLAIM,
     isPermitted: () => true,
@@ -61,14 +61,17 @@ const found = (rows: readonly WorkerRow[], more: Partial<MemberFacts> = {}): Mem
     isForeign: () => false,
     ...more,
   })
+const GOALS = { rest: 'rev', idle: undefined, update: undefined, limit: 0 }
+const ORDER = { rank: (id: string) => id, spreadLabel: undefined }
 const member = (id: string, more: Fields = {}, of: Partial<WorkerRow> = {}): Member =>
-  found([row(id, more, of)]).members[0] as Member
+  assignGoals(found([row(id, more, of)]).members, GOALS, ORDER, () => false).members[0] as Member
 const many = (count: number, more: Fields = {}): readonly Member[] =>
   Array.from({ length: count }, (_, n) => member(`c-${n}`, more))
 
 const plan = (members: readonly Member[], more: Partial<PlanFacts> = {}): Plan =>
   planOf({
     members,
+    update: { revision: 'rev', isPending: true },
     nowMs: NOW_MS,
     ackTimeoutMs: 60_000,
     maxUnavailable: '10%',

@@ -2,7 +2,13 @@
  * The conditions of a FleetWorkerSet in each state of its life, and how kstatus, Argo CD and kubectl wait have to judge
  * it.
  */
-import { setConditionsOf, type RolloutFacts, type SetFacts } from '../../../src/operator/fleetworkerset/index.ts'
+import {
+  setConditionsOf,
+  type Phase,
+  type RolloutFacts,
+  type RolloutStatus,
+  type SetFacts,
+} from '../../../src/operator/fleetworkerset/index.ts'
 import type { Judged, Judgement } from '../fleetworker/kstatus.ts'
 
 export interface SetState {
@@ -35,6 +41,11 @@ const rollout = (counts: Partial<RolloutFacts['counts']> = {}, more: Partial<Rol
   isHeld: false,
   isOverdue: false,
   holders: [],
+  isPaused: false,
+  waitsFor: undefined,
+  stage: undefined,
+  failure: undefined,
+  gates: [],
   ...more,
 })
 
@@ -64,6 +75,26 @@ function state(
   return { name, object: { generation, suspend: more.suspend ?? false, deleting, status }, expected }
 }
 
+/** The second of three stages, in this phase. */
+function staged(name: string, phase: Phase, more: Partial<RolloutFacts>, expected: Judgement): SetState {
+  const stage: RolloutStatus = {
+    revision: '91bc02f7a1c4',
+    attempt: 1,
+    stage: 2,
+    stages: 3,
+    limit: 4,
+    phase,
+    since: '2026-01-01T11:59:00Z',
+    epoch: 'e',
+  }
+  const hasFailed = phase === 'Failed' || phase === 'RolledBack' || phase === 'RollingBack'
+  const failure = hasFailed
+    ? { revision: stage.revision, attempts: 1, time: stage.since, stage: 2, gate: 'errors', message: '1 of 4 failed' }
+    : undefined
+  const shown = rollout({ updated: 4, pending: 6 }, { stage, failure, ...more })
+  return state(name, { ...synced(hasFailed ? 'RolloutFailed' : 'Updating'), rollout: shown }, expected)
+}
+
 const UNSEEN: Judged = {
   generation: 1,
   suspend: false,
@@ -90,6 +121,15 @@ export const SET_STATES: readonly SetState[] = [
     { rollout: rollout({ updated: 4, pending: 6, unavailable: 2 }, { isHeld: true }) },
     ['InProgress', 'Progressing', false],
   ),
+  staged('set 2 baking', 'Baking', {}, ['InProgress', 'Progressing', false]),
+  staged('set 2 returning after a failure', 'RollingBack', {}, ['InProgress', 'Progressing', false]),
+  staged('set 3 waits for a promotion', 'WaitingForApproval', {}, ['InProgress', 'Suspended', false]),
+  staged('set 3 paused in a rollout', 'Baking', { isPaused: true }, ['InProgress', 'Suspended', false]),
+  state(
+    'set 3 paused before a rollout',
+    { ...synced('Updating'), rollout: rollout({}, { isPaused: true, waitsFor: '91bc02f7a1c4' }) },
+    ['InProgress', 'Suspended', false],
+  ),
   state('set 4 complete', {}, ['Current', 'Healthy', true]),
   state('set 4 complete, within maxUnavailable', { rollout: rollout({ unavailable: 1 }) }, [
     'Current',
@@ -102,6 +142,9 @@ export const SET_STATES: readonly SetState[] = [
     'Degraded',
     false,
   ]),
+  staged('set 5 rolled back', 'RolledBack', {}, ['Failed', 'Degraded', false]),
+  staged('set 5 failed, with onFailure: Pause', 'Failed', {}, ['Failed', 'Degraded', false]),
+  staged('set 5 too few runs', 'Inconclusive', {}, ['Failed', 'Degraded', false]),
   state('set 6 config refused', synced('Rejected'), ['Failed', 'Degraded', false]),
   state('set 6 config refused for one worker', { rollout: rollout({ failed: 1, pending: 1 }) }, [
     'Failed',

@@ -112,7 +112,7 @@ describe('resource versions', () => {
 
 describe('the priority of a change', () => {
   const options = {
-    annotation: 'example.org/look',
+    annotations: ['example.org/look'],
     isOurs: ({ status }: Probe) => (status as { ours?: boolean } | undefined)?.ours === true,
   }
   const synced = { status: { observedGeneration: 1 } }

@@ -13,7 +13,7 @@ export const WORKLOAD_KINDS = ['StatefulSet', 'Deployment'] as const
 export const WORKLOAD_NAME_PATTERN = '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$'
 export const MAX_WORKLOAD_NAME_CHARS = 253
 /** A longer selector of a workload is not reported. */
-export const MAX_SELECTOR_CHARS = 2_048
+export const MAX_SELECTOR_CHARS = 1_024
 
 const Workload = Type.Object(
   {
