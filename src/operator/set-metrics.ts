@@ -17,7 +17,7 @@ import type { Change } from './kube/index.ts'
 import { CONDITION_STATUSES } from './config/index.ts'
 import { countConditions } from './metrics.ts'
 import { isHandsOff } from './fleetworker/index.ts'
-import type { FleetWorkerSetObject, FleetWorkerSetStatus, WorkerCounts } from './fleetworkerset/index.ts'
+import type { FleetWorkerSetObject, WorkerCounts } from './fleetworkerset/index.ts'
 
 const MS_PER_SECOND = 1_000
 /** From one second to a day. */
@@ -49,8 +49,8 @@ export interface SetMetricsDeps {
 
 export class FleetWorkerSetMetrics {
   readonly #clock: Clock
-  /** When the rollout that a set has now was seen to begin, by its uid. */
-  readonly #beginsMs = new Map<string, number>()
+  /** By the uid of the set. */
+  readonly #seen = new Map<string, Seen>()
   readonly #rollouts: Counter
   readonly #seconds: Histogram
 
@@ -94,29 +94,51 @@ export class FleetWorkerSetMetrics {
     for (const outcome of OUTCOMES) this.#rollouts.inc({ outcome }, 0)
   }
 
-  /** Processes a change of the cache, in order. `isLeader`: this replica writes the statuses. */
+  /**
+   * Processes a change of the cache, in order. `before` of a change does not help: it may be what this replica has just
+   * written. `isLeader`: this replica writes the statuses.
+   */
   changed({ before, after }: Change<FleetWorkerSetObject>, isLeader: boolean): void {
-    const isOther = before?.metadata.uid !== after?.metadata.uid
-    if (before !== undefined && isOther) this.#beginsMs.delete(before.metadata.uid)
-    // A rollout that is under way when an object is seen first began at an unknown time.
-    if (before === undefined || after === undefined || isOther) return
-    const outcome = outcomeBetween(before, after)
-    if (outcome !== undefined && isLeader) this.#end(after, outcome)
-    this.#begin(before, after)
+    if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#seen.delete(before.metadata.uid)
+    if (after === undefined) return
+    const { uid } = after.metadata
+    const earlier = this.#seen.get(uid)
+    const outcome = earlier === undefined ? undefined : outcomeSince(earlier, after)
+    if (outcome !== undefined && isLeader) this.#end(outcome, earlier?.beginMs)
+    this.#seen.set(uid, this.#seenIn(after, earlier))
   }
 
-  #end({ metadata }: FleetWorkerSetObject, outcome: RolloutOutcome): void {
+  #end(outcome: RolloutOutcome, beginMs: number | undefined): void {
     this.#rollouts.inc({ outcome })
-    const beginMs = this.#beginsMs.get(metadata.uid)
     if (beginMs === undefined) return
     this.#seconds.observe({ outcome }, (this.#clock.monotonicMs() - beginMs) / MS_PER_SECOND)
   }
 
-  #begin(before: FleetWorkerSetObject, after: FleetWorkerSetObject): void {
-    const revision = liveRevisionOf(after)
-    if (revision === undefined) this.#beginsMs.delete(after.metadata.uid)
-    else if (revision !== liveRevisionOf(before)) this.#beginsMs.set(after.metadata.uid, this.#clock.monotonicMs())
+  #seenIn(set: FleetWorkerSetObject, earlier: Seen | undefined): Seen {
+    const live = liveRevisionOf(set)
+    return {
+      current: set.status?.currentRevision,
+      live,
+      refused: refusedRevisionOf(set),
+      beginMs: this.#beginMs(live, earlier),
+    }
   }
+
+  #beginMs(live: string | undefined, earlier: Seen | undefined): number | undefined {
+    if (live === undefined || earlier === undefined) return undefined
+    return live === earlier.live ? earlier.beginMs : this.#clock.monotonicMs()
+  }
+}
+
+/** What the last status of a set said about its rollout. */
+interface Seen {
+  readonly current: string | undefined
+  /** The revision that is being rolled out. */
+  readonly live: string | undefined
+  /** The revision that the master refused. */
+  readonly refused: string | undefined
+  /** When that rollout was seen to begin. One that a set has when it is seen first began at an unknown time. */
+  readonly beginMs: number | undefined
 }
 
 /** The part of a status that describes a rollout. */
@@ -128,23 +150,28 @@ interface RolloutView {
 }
 
 /** @returns the revision that is being rolled out, without an outcome so far. */
-function liveRevisionOf({ spec, status = {} }: FleetWorkerSetObject): string | undefined {
-  const { currentRevision, rollout, updateRevision }: RolloutView = status
-  if (isHandsOff(spec)) return undefined
+function liveRevisionOf(set: FleetWorkerSetObject): string | undefined {
+  const { currentRevision, rollout, updateRevision }: RolloutView = set.status ?? {}
+  if (isHandsOff(set.spec)) return undefined
   if (rollout !== undefined) return outcomeOfPhase(rollout.phase) === undefined ? rollout.revision : undefined
-  return updateRevision === currentRevision || isRejected(status) ? undefined : updateRevision
+  return updateRevision === currentRevision || refusedRevisionOf(set) !== undefined ? undefined : updateRevision
 }
 
-function outcomeBetween(before: FleetWorkerSetObject, after: FleetWorkerSetObject): RolloutOutcome | undefined {
-  const revision = liveRevisionOf(before)
-  if (revision === undefined || revision === liveRevisionOf(after) || isHandsOff(after.spec)) return undefined
-  const { currentRevision, failed = [], rollout, updateRevision }: RolloutView = after.status ?? {}
-  if (currentRevision === revision) return 'complete'
-  if (rollout?.revision === revision) {
-    const isAborted = failed.some((each) => each.revision === revision && each.gate === ABORTED)
-    return isAborted ? 'aborted' : outcomeOfPhase(rollout.phase)
-  }
-  return updateRevision === revision ? 'failed' : 'superseded'
+/** @returns the revision of the spec, if the master refused its config, so that no worker gets it. */
+const refusedRevisionOf = ({ status: { conditions = [], updateRevision } = {} }: FleetWorkerSetObject) =>
+  conditions.some(({ type, reason }) => type === 'Synced' && reason === 'Rejected') ? updateRevision : undefined
+
+/** A rollout that takes less than a second may be complete in the first status that shows it. */
+function outcomeSince(earlier: Seen, after: FleetWorkerSetObject): RolloutOutcome | undefined {
+  if (isHandsOff(after.spec)) return undefined
+  const { currentRevision, failed = [], rollout }: RolloutView = after.status ?? {}
+  if (currentRevision !== undefined && currentRevision !== earlier.current) return 'complete'
+  const refused = refusedRevisionOf(after)
+  if (refused !== undefined && refused !== earlier.refused) return 'failed'
+  if (earlier.live === undefined || earlier.live === liveRevisionOf(after)) return undefined
+  if (rollout?.revision !== earlier.live) return 'superseded'
+  const isAborted = failed.some(({ gate, revision }) => revision === earlier.live && gate === ABORTED)
+  return isAborted ? 'aborted' : outcomeOfPhase(rollout.phase)
 }
 /** In place of a gate, in the entry of a failed revision. */
 const ABORTED = 'aborted'
@@ -153,10 +180,6 @@ function outcomeOfPhase(phase: string): RolloutOutcome | undefined {
   if (phase === 'RollingBack' || phase === 'RolledBack') return 'rolled_back'
   return phase === 'Failed' ? 'failed' : undefined
 }
-
-/** Whether the master refused the config, so that no worker gets it. */
-const isRejected = ({ conditions = [] }: FleetWorkerSetStatus): boolean =>
-  conditions.some(({ type, reason }) => type === 'Synced' && reason === 'Rejected')
 
 function countWorkers(sets: Iterable<FleetWorkerSetObject>): Readonly<Required<WorkerCounts>> {
   const sum = Object.fromEntries(WORKER_STATES.map((state) => [state, 0])) as Record<keyof WorkerCounts, number>

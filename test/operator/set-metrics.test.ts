@@ -29,6 +29,11 @@ const staged = (phase: string, revision = 'new', more: Status = {}): Status => (
   ...more,
 })
 const REST: Status = { currentRevision: 'old', updateRevision: 'old' }
+const refused = (updateRevision: string): Status => ({
+  ...REST,
+  updateRevision,
+  conditions: [{ type: 'Synced', status: 'False', reason: 'Rejected' }],
+})
 const aborted = { failed: [{ revision: 'new', gate: 'aborted' }] }
 
 class Fixture {
@@ -41,11 +46,11 @@ class Fixture {
     objects: () => this.objects,
   })
 
-  /** Observes these states of one object, one second apart. */
+  /** Observes these states of one object, one second apart. The cache has each of them before its event arrives. */
   async observe(states: readonly (FleetWorkerSetObject | undefined)[], isLeader = true): Promise<void> {
     for (const [index, after] of states.entries()) {
       this.metrics.changed(
-        { key: 'prod/secret-name', before: index === 0 ? undefined : states[index - 1], after },
+        { key: 'prod/secret-name', before: index === 0 ? undefined : (after ?? states[index - 1]), after },
         isLeader,
       )
       await this.time.advance(1_000)
@@ -127,9 +132,19 @@ describe('the metrics of FleetWorkerSets', () => {
         REST,
       ],
     ],
+    [
+      'a config that the master refuses immediately',
+      { failed: 2 },
+      [REST, refused('new'), refused('new'), refused('newer'), REST],
+    ],
+    [
+      'rollouts that are complete in one status',
+      { complete: 2 },
+      [{}, REST, { currentRevision: 'new', updateRevision: 'new' }],
+    ],
     ['a revision that failed before', {}, [REST, staged('RollingBack'), staged('RolledBack')]],
     ['a rollout that is under way', {}, [REST, staged('Writing'), staged('Baking')]],
-  ])('count %s once', async (_, expected, states) => {
+  ])('count %s', async (_, expected, states) => {
     const fixture = new Fixture()
     await fixture.observe(states.map((status) => set(status)))
     expect(await fixture.outcomes()).toEqual(expected)
@@ -153,7 +168,8 @@ describe('the metrics of FleetWorkerSets', () => {
   it('measure the time from the begin of a rollout to its outcome, if both were seen', async () => {
     const fixture = new Fixture()
     await fixture.observe([set(REST), set(staged('Writing')), set(staged('Baking')), set(staged('RollingBack'))])
-    await fixture.observe([set(staged('Baking')), set({ currentRevision: 'new', updateRevision: 'new' })])
+    const complete = { currentRevision: 'new', updateRevision: 'new' }
+    await fixture.observe([set(staged('Baking'), {}, 'u2'), set(complete, {}, 'u2')])
     const text = await fixture.registry.metrics()
     expect(text).toContain('svc_operator_rollout_seconds_sum{outcome="rolled_back"} 2\n')
     expect(text).toContain('svc_operator_rollout_seconds_count{outcome="rolled_back"} 1\n')

@@ -99,7 +99,8 @@ withApiServer('FleetWorkerSets', () => {
   it('shows why a config is refused, and touches no worker', async () => {
     await cluster.startWorker('strict-0')
     await apply('strict', { config: { enabled: true, ...PROBE } })
-    await wait('strict', 'condition=Ready')
+    // Not Ready: a set is also Ready while the operator has not seen its worker yet.
+    await wait('strict', 'jsonpath={.status.workers.acknowledged}=1')
     await apply('strict', { config: { enabled: true, ...PROBE, interval_seconds: 'often' } })
     await wait('strict', 'condition=Stalled')
     expect(await get('strict', '.status.conditions[?(@.type=="Ready")].message')).toContain('/interval_seconds')
@@ -110,11 +111,29 @@ withApiServer('FleetWorkerSets', () => {
   it('resets its workers before it is deleted', async () => {
     await cluster.startWorker('gone-0')
     await apply('gone', { config: { enabled: true, ...PROBE }, deletionPolicy: 'Reset' })
-    await wait('gone', 'condition=Ready')
+    await wait('gone', 'jsonpath={.status.workers.acknowledged}=1')
     await cluster.kubectl('delete', '-n', 'team-a', 'fws/gone', '--timeout=60s')
     expect((await cluster.worker('gone-0'))?.config['enabled']).toBe(false)
     expect((await cluster.worker('gone-0'))?.managed_by).toBeNull()
   }, 120_000)
+
+  it('counts rollouts and sets in its metrics', async () => {
+    let metrics = ''
+    const holds = async (): Promise<boolean> => {
+      metrics = await cluster.metrics()
+      return [
+        /^svc_operator_rollouts_total\{outcome="complete"\} 6$/m, // Two of pool and of staged, one of strict and of gone.
+        /^svc_operator_rollouts_total\{outcome="aborted"\} 1$/m,
+        /^svc_operator_rollouts_total\{outcome="failed"\} 1$/m,
+        /^svc_operator_rollout_seconds_count\{outcome="complete"\} [1-6]$/m,
+        /^svc_operator_sets\{condition="Ready",status="True"\} 2$/m,
+        /^svc_operator_sets\{condition="Stalled",status="True"\} 1$/m,
+        /^svc_operator_set_workers\{state="acknowledged"\} 8$/m,
+      ].every((line) => line.test(metrics))
+    }
+    const seen = async (): Promise<string> => metrics.match(/^svc_operator_(?:set|rollout).*$/gm)?.join('\n') ?? metrics
+    await cluster.until('the metrics follow', holds, 10_000, seen)
+  }, 60_000)
 
   it('needs no right that its role does not have', async () => {
     const denied = cluster.audit().filter(({ responseStatus }) => responseStatus?.code === 403)
