@@ -28,7 +28,8 @@ withApiServer('muster rollout on a real API server', () => {
   }, 60_000)
 
   const rollout = (words: string): Promise<Ran> => muster('', `rollout ${words} -n team-a`)
-  const apply = (name: string, seconds: number, ...options: readonly string[]): Promise<string> => {
+  const IMMEDIATE = { rollout: { stages: [] } }
+  const apply = (name: string, seconds: number, more: object, ...options: readonly string[]): Promise<string> => {
     const set = {
       apiVersion: 'muster.dev/v1alpha1',
       kind: 'FleetWorkerSet',
@@ -37,10 +38,15 @@ withApiServer('muster rollout on a real API server', () => {
         type: 'http-probe',
         selector: { idPatterns: [`${name}-*`] },
         config: { ...PROBE, interval_seconds: seconds },
+        ...more,
       },
     }
     return cluster.kubectl('apply', '-f', cluster.file(`${name}.json`, set), ...options)
   }
+  const shows = (name: string, text: string): Promise<void> =>
+    cluster.until(`the status of ${name} has "${text}"`, async () =>
+      (await rollout(`status ${name}`)).out.includes(text),
+    )
   const intervalOf = async (id: string): Promise<unknown> => (await cluster.worker(id))?.config['interval_seconds']
 
   it(
@@ -48,7 +54,7 @@ withApiServer('muster rollout on a real API server', () => {
     async () => {
       await cluster.startWorker('pool-0')
       for (const seconds of [60, 30]) {
-        await apply('pool', seconds)
+        await apply('pool', seconds, IMMEDIATE)
         expect(await rollout('status pool --watch --timeout 60')).toMatchObject({ code: 0 })
         expect(await intervalOf('pool-0')).toBe(seconds)
       }
@@ -70,7 +76,13 @@ withApiServer('muster rollout on a real API server', () => {
     async () => {
       await cluster.startWorker('git-0')
       for (const seconds of [60, 30]) {
-        await apply('git', seconds, '--server-side', '--field-manager=argocd-controller')
+        await apply(
+          'git',
+          seconds,
+          { ...IMMEDIATE, paused: false },
+          '--server-side',
+          '--field-manager=argocd-controller',
+        )
         expect(await rollout('status git --watch --timeout 60')).toMatchObject({ code: 0 })
       }
       const undone = await rollout('undo git')
@@ -79,6 +91,39 @@ withApiServer('muster rollout on a real API server', () => {
       expect(parse(undone.out)).toEqual({ spec: { config: { ...PROBE, interval_seconds: 60 }, configFrom: [] } })
       expect(await rollout('status git --watch --timeout 60')).toMatchObject({ code: 0 })
       expect(await intervalOf('git-0')).toBe(30)
+      const warning = 'argocd-controller also sets spec.paused, and sets it back to false'
+      expect(await rollout('pause git')).toMatchObject({ code: 0, err: expect.stringContaining(warning) })
+    },
+    TEST_MS,
+  )
+
+  it(
+    'pauses, promotes, aborts and retries a rollout with stages',
+    async () => {
+      const stages = [{ workers: 1, bakeSeconds: 0, approval: 'Manual' }]
+      for (const id of ['staged-0', 'staged-1']) await cluster.startWorker(id)
+      await apply('staged', 60, { rollout: { stages } })
+      expect(await rollout('status staged --watch --timeout 60')).toMatchObject({ code: 0 })
+      expect(await rollout('pause staged')).toMatchObject({ code: 0, err: expect.not.stringContaining('warning') })
+      await apply('staged', 30, { rollout: { stages } })
+      await shows('staged', 'Next     muster rollout resume -n team-a staged')
+      expect(await rollout('resume staged')).toMatchObject({ code: 0 })
+      await shows('staged', 'Next     muster rollout promote -n team-a staged')
+      expect([await intervalOf('staged-0'), await intervalOf('staged-1')].toSorted()).toEqual([30, 60])
+
+      expect(await rollout('abort staged')).toMatchObject({ code: 0 })
+      const failed = await rollout('status staged --watch --timeout 120')
+      expect(failed).toMatchObject({ code: 1, out: expect.stringContaining('repeat: muster rollout retry') })
+      expect([await intervalOf('staged-0'), await intervalOf('staged-1')]).toEqual([60, 60])
+      expect(await rollout('abort staged')).toMatchObject({ code: 1, out: '' })
+
+      expect(await rollout('retry staged')).toMatchObject({ code: 0 })
+      await shows('staged', 'attempt 2')
+      await shows('staged', 'Next     muster rollout promote -n team-a staged')
+      expect(await rollout('promote staged')).toMatchObject({ code: 0 })
+      expect(await rollout('status staged --watch --timeout 120')).toMatchObject({ code: 0 })
+      expect([await intervalOf('staged-0'), await intervalOf('staged-1')]).toEqual([30, 30])
+      expect(await rollout('promote staged')).toMatchObject({ code: 1, err: expect.stringContaining('no rollout') })
     },
     TEST_MS,
   )
@@ -87,7 +132,7 @@ withApiServer('muster rollout on a real API server', () => {
     'reports a config that the master refuses as failed',
     async () => {
       await cluster.startWorker('strict-0')
-      await apply('strict', -1)
+      await apply('strict', -1, IMMEDIATE)
       const ran = await rollout('status strict --watch --timeout 60')
       expect(ran.code).toBe(1)
       expect(ran.out).toContain('Rejected')

@@ -14,7 +14,7 @@ export const PROMOTE_ANNOTATION = 'muster.dev/promote'
 export const ABORT_ANNOTATION = 'muster.dev/abort'
 export const RETRY_ANNOTATION = 'muster.dev/retry'
 /** In place of a stage. */
-const ALL_STAGES = 'all'
+export const ALL_STAGES = 'all'
 
 export interface Acts {
   readonly promotes: (revision: string, stage: number) => boolean

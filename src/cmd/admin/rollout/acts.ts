@@ -4,6 +4,7 @@
  * would have no effect. An act names the revision and the stage or attempt that the status shows, so if the set changes
  * in between, the operator ignores it.
  */
+import { ABORT_ANNOTATION, ALL_STAGES, PROMOTE_ANNOTATION, RETRY_ANNOTATION } from '../../../operator/index.ts'
 import { EXIT, Failure, type ClusterInvocation } from '../verb.ts'
 import { SettingsError } from '../../settings.ts'
 import { ownersOf } from './owners.ts'
@@ -18,7 +19,7 @@ import {
 } from './set-object.ts'
 
 /** Annotations by which a person acts on a rollout. */
-const ANNOTATIONS = { promote: 'muster.dev/promote', abort: 'muster.dev/abort', retry: 'muster.dev/retry' } as const
+const ANNOTATIONS = { promote: PROMOTE_ANNOTATION, abort: ABORT_ANNOTATION, retry: RETRY_ANNOTATION } as const
 
 export async function setPaused(call: ClusterInvocation, isPaused: boolean): Promise<number> {
   const { operands, printer, sets } = call
@@ -53,7 +54,12 @@ export async function promote(call: ClusterInvocation & { readonly options: Prom
   const { phase } = rollout
   if (isFailedPhase(phase) && !(options.all && phase === 'Failed'))
     throw nothingTo(set, 'promote', `the rollout has failed, its phase is ${phase}`, nextCommand(set, 'retry'))
-  return act(call, set, 'promote', `${revision}/${options.all ? 'all' : promotedStage(set, rollout, options.stage)}`)
+  return act(
+    call,
+    set,
+    'promote',
+    `${revision}/${options.all ? ALL_STAGES : promotedStage(set, rollout, options.stage)}`,
+  )
 }
 
 /** @throws {Failure} if the rollout does not wait after the stage, and will not. */
