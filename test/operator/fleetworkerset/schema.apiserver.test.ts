@@ -10,6 +10,7 @@ import { MAX_NAME_CHARS } from '../../../src/protocol/index.ts'
 import { type KubeResponse, type ApiServer, type CustomResourceDefinition, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
 import { largestStatus } from './largest.ts'
+import { ROLLOUT_RULES } from './rollout-rules.ts'
 import { SET_STATES } from './states.ts'
 
 const FILE = new URL('../../../crds/fleetworkersets.muster.dev.yaml', import.meta.url)
@@ -210,6 +211,9 @@ const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
     rollout({ progressDeadlineSeconds: 86_401 }),
     /progressDeadlineSeconds/,
   ],
+  ...ROLLOUT_RULES.map(
+    ([name, accepted, rejected, message]) => [name, rollout(accepted), rollout(rejected), message] as const,
+  ),
   ['revisionHistoryLimit', { revisionHistoryLimit: 32 }, { revisionHistoryLimit: 33 }, /spec\.revisionHistoryLimit/],
   [
     'forgetAfterSeconds',
@@ -289,8 +293,17 @@ withApiServer('the CustomResourceDefinition of sets', () => {
         overrides: [{ worker: 'w' }],
         managementPolicy: 'Enforce',
         deletionPolicy: 'Retain',
-        rollout: { maxUnavailable: '10%', ackTimeoutSeconds: 60, progressDeadlineSeconds: 600 },
+        rollout: {
+          stages: [1, '10%', '50%'].map((workers) => ({ workers, bakeSeconds: 120, approval: 'Auto' })),
+          maxUnavailable: '10%',
+          ackTimeoutSeconds: 60,
+          progressDeadlineSeconds: 600,
+          gates: { minRuns: 50, errors: { max: '1%' }, failureRate: { maxIncrease: '0.02' } },
+          onFailure: 'Rollback',
+          onInconclusive: 'Pause',
+        },
         revisionHistoryLimit: 10,
+        paused: false,
         forgetAfterSeconds: 0,
       })
       expect(body['status']).toMatchObject({
@@ -300,18 +313,26 @@ withApiServer('the CustomResourceDefinition of sets', () => {
     })
 
     it('completes a rollout that names some fields, and keeps an integer an integer', async () => {
-      const name = await created({ rollout: { maxUnavailable: 3, ackTimeoutSeconds: null } })
+      const gates = { failureRate: { max: '0.5' } }
+      const stages = [{ workers: 3 }]
+      const name = await created({ rollout: { maxUnavailable: 3, ackTimeoutSeconds: null, gates, stages } })
       expect((await read(name))['spec']).toMatchObject({
-        rollout: { maxUnavailable: 3, ackTimeoutSeconds: 60, progressDeadlineSeconds: 600 },
+        rollout: {
+          maxUnavailable: 3,
+          ackTimeoutSeconds: 60,
+          progressDeadlineSeconds: 600,
+          stages: [{ workers: 3, bakeSeconds: 120, approval: 'Auto' }],
+          gates: { minRuns: 50, errors: { max: '1%' }, failureRate: { max: '0.5', maxIncrease: '0.02' } },
+        },
       })
     })
 
     it('keeps all fields of configs, and drops fields that a later release may have', async () => {
       const config = { Own_field: { deep: [1, { x: null }] }, nothing: null }
-      const name = await created({ config, overrides: [{ worker: 'w', config }], paused: true, later: 3 })
+      const name = await created({ config, overrides: [{ worker: 'w', config }], later: 3 })
       const spec = (await read(name))['spec'] as Json
       expect(spec).toMatchObject({ config, overrides: [{ worker: 'w', config }] })
-      expect(Object.keys(spec)).not.toEqual(expect.arrayContaining(['paused', 'later']))
+      expect(Object.keys(spec)).not.toContain('later')
     })
 
     it('treats null as not set when it checks that slots are set in one place only', async () => {
@@ -327,11 +348,21 @@ withApiServer('the CustomResourceDefinition of sets', () => {
         updateRevision: '91bc02f7a1c4',
         replicas: 238,
         workers: { matched: 240, updated: 24, acknowledged: 237, unavailable: 1 },
+        rollout: {
+          revision: '91bc02f7a1c4',
+          attempt: 1,
+          stage: 2,
+          stages: 4,
+          phase: 'Baking',
+          since: '2026-01-01T00:00:00Z',
+          epoch: 'e',
+          gates: [{ name: 'failureRate', verdict: 'Passed', updated: '2.0 %', runs: Number.MAX_SAFE_INTEGER }],
+        },
         conditions: [
           {
             type: 'Ready',
-            status: 'True',
-            reason: 'Complete',
+            status: 'False',
+            reason: 'RollingOut',
             message: '',
             lastTransitionTime: '2026-01-01T00:00:00Z',
           },
@@ -340,12 +371,12 @@ withApiServer('the CustomResourceDefinition of sets', () => {
       expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
       const [head = '', row = ''] = (await server.kubectl('get', 'fws', name)).stdout.split('\n')
       const wide = (await server.kubectl('get', 'muster', '-o', 'wide')).stdout.split('\n')
-      const names = ['NAME', 'TYPE', 'READY', 'WORKERS', 'UPDATED', 'ACKED', 'UNAVAILABLE', 'REVISION', 'AGE']
+      const names = ['NAME', 'TYPE', 'READY', 'WORKERS', 'UPDATED', 'ACKED', 'UNAVAILABLE', 'STAGE', 'REVISION', 'AGE']
       expect(head.split(/\s+/).filter(Boolean)).toEqual(names)
-      expect(row.split(/\s+/).slice(0, 8)).toEqual([name, 'a', 'True', '240', '24', '237', '1', '7f3ac1d09b2e'])
-      expect(wide[0]?.split(/\s+/)).toEqual([...names, 'UPDATE', 'REPLICAS', 'POLICY', 'REASON'])
+      expect(row.split(/\s+/).slice(0, 9)).toEqual([name, 'a', 'False', '240', '24', '237', '1', '2', '7f3ac1d09b2e'])
+      expect(wide[0]?.split(/\s+/)).toEqual([...names, 'PHASE', 'UPDATE', 'REPLICAS', 'POLICY', 'REASON'])
       expect(wide.find((line) => line.startsWith(`${name} `) || line.includes(`/${name} `))).toMatch(
-        /91bc02f7a1c4\s+238\s+Enforce\s+Complete/,
+        /Baking\s+91bc02f7a1c4\s+238\s+Enforce\s+RollingOut/,
       )
     })
 
