@@ -122,7 +122,7 @@ withApiServer('FleetWorkerSets', () => {
     const holds = async (): Promise<boolean> => {
       metrics = await cluster.metrics()
       return [
-        /^svc_operator_rollouts_total\{outcome="complete"\} 6$/m, // Two of pool and of staged, one of strict and of gone.
+        /^svc_operator_rollouts_total\{outcome="complete"\} 6$/m, // pool 2, staged 2, strict 1, gone 1
         /^svc_operator_rollouts_total\{outcome="aborted"\} 1$/m,
         /^svc_operator_rollouts_total\{outcome="failed"\} 1$/m,
         /^svc_operator_rollout_seconds_count\{outcome="complete"\} [1-6]$/m,
@@ -131,7 +131,8 @@ withApiServer('FleetWorkerSets', () => {
         /^svc_operator_set_workers\{state="acknowledged"\} 8$/m,
       ].every((line) => line.test(metrics))
     }
-    const seen = async (): Promise<string> => metrics.match(/^svc_operator_(?:set|rollout).*$/gm)?.join('\n') ?? metrics
+    const lines = /^svc_operator_(?:set|rollout).*$/gm
+    const seen = async (): Promise<string> => metrics.match(lines)?.join('\n') ?? metrics
     await cluster.until('the metrics follow', holds, 10_000, seen)
   }, 60_000)
 

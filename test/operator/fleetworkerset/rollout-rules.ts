@@ -11,6 +11,7 @@ const failureRate = (more: Json): Json => gates({ failureRate: more })
 const runSeconds = (more: Json): Json => gates({ runSeconds: { quantile: 'p95', maxRatio: '1.3', ...more } })
 const counter = (more: Json): Json => gates({ counters: [{ name: 'a', maxRatio: '1.5', ...more }] })
 const counters = (names: readonly string[]): Json => gates({ counters: names.map((name) => ({ name, maxRatio: '1' })) })
+const letters = (count: number): readonly string[] => 'abcdefghi'.slice(0, count).split('')
 
 export const ROLLOUT_RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
   ['stages: 10', stages(10), stages(11), /rollout\.stages: Too many/],
@@ -32,7 +33,7 @@ export const ROLLOUT_RULES: readonly (readonly [string, Json, Json, RegExp])[] =
   ['runSeconds: quantile', runSeconds({ quantile: 'p50' }), runSeconds({ quantile: 'p75' }), /quantile/],
   ['runSeconds: ratio', runSeconds({ maxRatio: '1' }), runSeconds({ maxRatio: '0.3' }), /a ratio is at least 1/],
   ['runSeconds: both fields', runSeconds({}), gates({ runSeconds: { quantile: 'p95' } }), /runSeconds\.maxRatio/],
-  ['counters: 8', counters([...'abcdefgh']), counters([...'abcdefghi']), /gates\.counters: Too many/],
+  ['counters: 8', counters(letters(8)), counters(letters(9)), /gates\.counters: Too many/],
   ['counters: a name once', counters(['a', 'b']), counters(['a', 'a']), /Duplicate value/],
   ['counters: length', counter({ name: 'x'.repeat(56) }), counter({ name: 'x'.repeat(57) }), /counters\[0\]\.name/],
   ['counters: characters', counter({ name: 'a b~' }), counter({ name: 'ä' }), /counters\[0\]\.name/],
