@@ -255,6 +255,14 @@ function adminVerbs() {
 const resourceFields = (schema, expanded = []) =>
   table(['field', 'value', 'default', 'meaning'], resourceRows(schema, expanded))
 
+/** The gates of a rollout, with the fields of a counter. */
+function gatesOfRollout({ properties }) {
+  const { gates } = properties.rollout.properties
+  const ofCounter = resourceRows(gates.properties.counters.items, [], 'counters[].')
+  const rows = resourceRows(gates, ['errors', 'failureRate', 'runSeconds'])
+  return table(['field', 'value', 'default', 'meaning'], [...rows, ...ofCounter])
+}
+
 const resourceRows = ({ properties, required = [] }, expanded, path = '') =>
   Object.entries(properties).flatMap(([name, field]) => [
     [
@@ -354,6 +362,7 @@ export async function tables() {
       'fleetworker-spec': resourceFields(FleetWorkerSpec),
       'fleetworker-status': resourceFields(FleetWorkerStatus),
       'fleetworkerset-spec': resourceFields(FleetWorkerSetSpec, ['selector', 'rollout', 'workload']),
+      'rollout-gates': gatesOfRollout(FleetWorkerSetSpec),
       'fleetworkerset-status': resourceFields(FleetWorkerSetStatus, ['workers', 'drift']),
       'fleetworker-reasons': reasons(REASONS, descriptions.REASON_WORDS),
       'fleetworkerset-reasons': reasons(SET_REASONS, {
