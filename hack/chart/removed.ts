@@ -11,8 +11,9 @@ export interface Removed {
   readonly use: string
 }
 
-const AUTOSCALING =
-  'replicas, with a FleetWorker for each pod: a pod that an autoscaler adds has no FleetWorker and stays idle'
+const AUTOSCALING = 'autoscaling.type: hpa or keda, with set, so that the pods that are added have a config'
+
+const METRICS = 'autoscaling.type: none, replicas: null, and an autoscaler of your own in extraObjects'
 
 export const REMOVED: readonly Removed[] = [
   { path: 'replicaCount', use: 'master.replicas' },
@@ -28,6 +29,8 @@ export const REMOVED: readonly Removed[] = [
   { path: 'master.env', use: 'master.pod.env' },
   { path: 'workerDefaults.slots', use: 'spec.slots of the FleetWorker' },
   { path: 'workers.*.slots', use: 'spec.slots of the FleetWorker' },
-  { path: 'workerDefaults.autoscaling', since: '0.1.0', use: AUTOSCALING },
-  { path: 'workers.*.autoscaling', since: '0.1.0', use: AUTOSCALING },
+  { path: 'workerDefaults.autoscaling.enabled', since: '0.1.0', use: AUTOSCALING },
+  { path: 'workers.*.autoscaling.enabled', since: '0.1.0', use: AUTOSCALING },
+  { path: 'workerDefaults.autoscaling.metrics', since: '0.1.0', use: METRICS },
+  { path: 'workers.*.autoscaling.metrics', since: '0.1.0', use: METRICS },
 ]

@@ -20,6 +20,8 @@ export const name = (description: string, fallback = '') =>
 export const flag = (description: string, fallback: boolean) => Type.Boolean({ default: fallback, description })
 export const int = (description: string, fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ default: fallback, minimum, maximum, description })
+export const intOrNull = (description: string, fallback: number, minimum: number, maximum: number) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], default: fallback, minimum, maximum, description })
 export const port = (description: string, fallback: number, minimum = 1) => int(description, fallback, minimum, 65_535)
 export const word = <const T extends string>(words: readonly T[], fallback: NoInfer<T>, description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: words, default: fallback, description })
@@ -33,11 +35,11 @@ export const closed = <T extends TProperties>(properties: T, description = ''): 
 /** A Kubernetes object, which the chart copies without checking it. */
 export const raw = (description: string, fallback: object = {}) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', default: fallback, description })
-export const rawList = (description: string) =>
+export const rawList = (description: string, fallback: readonly object[] = []) =>
   Type.Unsafe<readonly Readonly<Record<string, unknown>>[]>({
     type: 'array',
     items: { type: 'object' },
-    default: [],
+    default: fallback,
     description,
   })
 export const list = (description: string, fallback: readonly string[], pattern: string) =>

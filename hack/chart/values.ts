@@ -26,9 +26,9 @@ import {
   secretKey,
   text,
   textMap,
-  TYPE_OR_NONE,
   word,
 } from './schema.ts'
+import { WorkerSet } from './worker-values.ts'
 
 const PROFILES = [
   'generic',
@@ -47,10 +47,6 @@ const HTTP_URL = '^(https?://[^@?#]+)?$'
 const HOST = '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$'
 const WORKER_NAME = '^[a-z0-9]([a-z0-9-]{0,19}[a-z0-9])?$'
 
-/** As in the protocol, without the comma that separates labels in SVC_WORKER_LABELS. */
-const LABEL_KEY = '^[a-z0-9]([a-z0-9./-]{0,61}[a-z0-9])?$'
-const LABEL_VALUE = '^([!-+.-~-]([ -+.-~-]*[!-+.-~-])?)?$'
-
 const masterAutoscaling = closed({
   enabled: flag('Create a HorizontalPodAutoscaler, which sets the number of pods instead of replicas.', false),
   minReplicas: int('Minimum number of pods; not above maxReplicas.', 2, 1, 1000),
@@ -58,31 +54,6 @@ const masterAutoscaling = closed({
   cpuPercent: int('Target CPU utilization, in percent of the request.', 70, 1, 100),
   metrics: rawList('Additional metrics, as in autoscaling/v2.'),
 })
-
-const WorkerSet = closed(
-  {
-    type: text('Automation type; required.', '', { pattern: TYPE_OR_NONE }),
-    replicas: int('Number of pods. Each needs a FleetWorker of the same name, or a FleetWorkerSet.', 1, 0, 10_000),
-    drainTimeoutSeconds: int(
-      'Seconds that running tasks have to finish after SIGTERM. The grace period of the pod is 15 s longer.',
-      30,
-      0,
-      86_400,
-    ),
-    labels: mapOf<string>(
-      'Labels that the workers register with, for example zone: eu-1. Those of the pods are pod.labels.',
-      { type: 'string', maxLength: 63, pattern: LABEL_VALUE },
-      LABEL_KEY,
-    ),
-    image: raw('Overrides keys of the top-level image, for example to use an image that contains your automations.'),
-    persistence: persistence(false, '1Gi', {
-      mountPath: text('Mount path of the volume.', '/data', { pattern: '^/' }),
-    }),
-    securityContext: raw("Overrides keys of the container's securityContext. Other components have no such setting."),
-    pod: pod({ cpu: '100m', memory: '128Mi', limit: '512Mi' }),
-  },
-  'Defaults of every entry of workers.',
-)
 
 const Tenant = closed({
   types: list('Automation types; "*" = any.', [], '^(\\*|[a-z][a-z0-9-]{0,62})$'),
@@ -261,6 +232,13 @@ export const Values = closed({
     WORKER_NAME,
   ),
   workerDefaults: WorkerSet,
+  fleetSets: closed({
+    enabled: flag(
+      'Render the FleetWorkerSets of workers.*.set, and the autoscalers that scale them. Not in the first release of ' +
+        'a cluster, because Helm cannot create a kind and its objects together.',
+      false,
+    ),
+  }),
   tokens: closed({
     generate: flag(
       'Let the bootstrap process create the Secrets that are not named below. It never changes an existing Secret.',
@@ -271,6 +249,11 @@ export const Values = closed({
     workerPeers: secretKey(
       'Secret with additional worker tokens, for rotation; "" = the generated Secret, if it exists.',
       'worker-tokens',
+    ),
+    scaler: secretKey(
+      'Secret with the token of autoscalers, which can only read the load of each type; "" = generated, if the other ' +
+        'tokens are.',
+      'scaler-token',
     ),
     scopes: secretKey(
       'Secret with tokens for single automation types; "" = the generated Secret, if it exists.',
@@ -349,6 +332,11 @@ export const Values = closed({
     enabled: flag('Create a NetworkPolicy for each component.', true),
     from: closed({
       master: rawList('NetworkPolicy peers that may reach the master, besides the pods of the release; [] = any.'),
+      keda: rawList(
+        'NetworkPolicy peers of KEDA, which may reach the master if from.master has peers and an entry of workers ' +
+          'has autoscaling.type keda.',
+        [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'keda' } } }],
+      ),
       metrics: rawList(
         'NetworkPolicy peers that may read metrics of operator and workers, besides the pods of the release; [] = any.',
       ),

@@ -23,6 +23,10 @@ const SETTINGS = {
     name: 'SVC_BOOTSTRAP_REDIS_SECRET',
     help: 'Name of the Secret for the Redis password, created in the same way.',
   }),
+  scaler: setting(kubeName, {
+    name: 'SVC_BOOTSTRAP_SCALER_SECRET',
+    help: 'Name of the Secret for the token of autoscalers (scaler-token), created in the same way.',
+  }),
   metricsListen: setting(hostPort, {
     name: 'SVC_METRICS_LISTEN',
     help: 'host:port for /healthz and /readyz.',
@@ -41,10 +45,12 @@ export function help(): string {
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { values, faults } = readSettings(SETTINGS, process.env, argv)
-  if (values.tokens === undefined && values.redis === undefined && faults.length === 0) {
+  if ([values.tokens, values.redis, values.scaler].every((name) => name === undefined) && faults.length === 0) {
     faults.push({
       name: 'SVC_BOOTSTRAP_TOKENS_SECRET',
-      problem: 'is required unless SVC_BOOTSTRAP_REDIS_SECRET is set; set it, or pass --bootstrap-tokens-secret',
+      problem:
+        'is required unless SVC_BOOTSTRAP_REDIS_SECRET or SVC_BOOTSTRAP_SCALER_SECRET is set; ' +
+        'set it, or pass --bootstrap-tokens-secret',
     })
   }
   const reading = readIdentity()
@@ -53,12 +59,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (reading.kind === 'fault') return 2
   const { identity } = reading
   return withProcess(values, async (log, stop) => {
-    const { metricsListen, redis, tokens } = values
+    const { metricsListen, redis, scaler, tokens } = values
     const bootstrap = await startBootstrap({
       identity,
       namespace: identity.namespace ?? DEFAULT_NAMESPACE,
       tokens,
       redis,
+      scaler,
       metricsListen,
       instance: `${hostname()}_${systemRandom.uuid()}`,
       time: systemTime,

@@ -30,13 +30,13 @@ export interface RunningBootstrap {
  * used.
  */
 export async function startBootstrap(options: BootstrapProcessOptions): Promise<RunningBootstrap> {
-  const { identity, instance, log, metricsListen, namespace, random, redis, time, tokens } = options
+  const { identity, instance, log, metricsListen, namespace, random, redis, scaler, time, tokens } = options
   const parts = { clock: time, timers: time, random, log }
   const transport = new PooledTransport({ identity, clock: time, timers: time })
   const events = new FoldingEventRecorder({ ...parts, transport, controller: 'muster.dev/bootstrap', instance })
   const onMade = (secret: EventTarget): void =>
     events.record(secret, 'Normal', 'SecretGenerated', 'it was missing; its values are new')
-  const bootstrap = new Bootstrap({ namespace, tokens, redis, transport, time, random, log, onMade })
+  const bootstrap = new Bootstrap({ namespace, tokens, redis, scaler, transport, time, random, log, onMade })
   const listener = await serveProbes('SVC_METRICS_LISTEN', metricsListen, {
     healthz: () => ({ ok: true, why: 'ok' }),
     readyz: () => ({ ok: bootstrap.isComplete, why: bootstrap.isComplete ? 'ok' : 'a Secret is missing' }),
@@ -44,7 +44,7 @@ export async function startBootstrap(options: BootstrapProcessOptions): Promise<
   })
   const abort = new AbortController()
   const running = Promise.all([events.run(abort.signal), bootstrap.run(abort.signal)])
-  log.info('bootstrap started', { port: listener.port, namespace, tokens, redis })
+  log.info('bootstrap started', { port: listener.port, namespace, tokens, redis, scaler })
   return {
     port: listener.port,
     stop: async () => {

@@ -1,13 +1,14 @@
 /**
  * @module operator/bootstrap
- * Creates the Secrets that a first installation lacks, with random values: the tokens of the master and the password of
- * its Redis. A chart template cannot do this, because it has to render the same output each time.
+ * Creates the Secrets that a first installation lacks, with random values: the tokens of the master, the token of
+ * autoscalers, and the password of Redis. A chart template cannot do this, because it has to render the same output
+ * each time.
  *
  *   missing ──server-side apply, without force──▶ created ──deleted: an emergency rotation──▶ created again, new values
  *      └── another client created it first: 409 ──▶ read
  *   present ──▶ never written, whatever it contains
  *
- * It uses apply instead of POST because apply names the object, so the right to create is limited to two names. Each
+ * It uses apply instead of POST because apply names the object, so the right to create is limited to a few names. Each
  * process applies under its own field manager, so one of two simultaneous applies is rejected. The Secret type is
  * immutable, so an apply over a Secret that another client has created meanwhile is rejected as well.
  *
@@ -40,6 +41,7 @@ export interface BootstrapOptions {
   /** The names of the Secrets. `undefined`: the Secret is not created. */
   readonly tokens: string | undefined
   readonly redis: string | undefined
+  readonly scaler: string | undefined
 }
 
 export interface BootstrapDeps extends BootstrapOptions {
@@ -68,7 +70,7 @@ export class Bootstrap {
   #lastLogged = ''
 
   constructor(deps: BootstrapDeps) {
-    const { random, redis, tokens } = deps
+    const { random, redis, scaler, tokens } = deps
     const secret = (): string => Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')
     this.#deps = deps
     this.#manager = `muster-bootstrap-${random.uuid()}`
@@ -89,6 +91,10 @@ export class Bootstrap {
             },
           ]),
       ...(redis === undefined ? [] : [{ name: redis, type: 'muster.dev/redis', make: () => ({ password: secret() }) }]),
+      // A Secret of its own, because autoscalers read it in the namespace of the workload.
+      ...(scaler === undefined
+        ? []
+        : [{ name: scaler, type: 'muster.dev/scaler', make: () => ({ 'scaler-token': secret() }) }]),
     ]
   }
 

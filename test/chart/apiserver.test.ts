@@ -3,11 +3,11 @@
  * profile, and server-side apply without later changes (R4: P2, P3, P4, P11).
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { stringify } from 'yaml'
-import { startApiServer, type ApiServer } from '../operator/real-apiserver.ts'
-import { podOf, render, SCENARIOS, type Json, type KubeObject } from './chart.ts'
+import { parse, stringify } from 'yaml'
+import { startApiServer, type ApiServer, type CustomResourceDefinition } from '../operator/real-apiserver.ts'
+import { CHART, podOf, render, SCENARIOS, type Json, type KubeObject } from './chart.ts'
 import { FOREIGN_DEFINITIONS } from './foreign.ts'
 
 const PROFILE = {
@@ -35,6 +35,9 @@ describe('the chart before a real API server', () => {
       }),
     )
     for (const definition of FOREIGN_DEFINITIONS) await server.install(definition)
+    // The autoscaling scenario is a second release: the first one has installed the kind.
+    const set = readFileSync(join(CHART, 'files/fleetworkersets.muster.dev.yaml'), 'utf8')
+    await server.install(parse(set) as CustomResourceDefinition)
   }, 120_000)
   afterAll(() => server.close())
 

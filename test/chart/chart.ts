@@ -244,6 +244,28 @@ const EVERYTHING: Json = {
   },
 }
 
+/** Each way to set the number of workers. */
+const AUTOSCALING: Json = {
+  fleetSets: { enabled: true },
+  operator: { rbac: { scaleWorkers: 'statefulsets' } },
+  networkPolicy: { from: { master: peers } },
+  workerDefaults: { type: 'http-probe' },
+  workers: {
+    keda: {
+      set: { slots: 4, config: { enabled: true }, workload: { scaleInTimeoutSeconds: 3_600 } },
+      autoscaling: {
+        type: 'keda',
+        minReplicas: 0,
+        behavior: { scaleDown: { stabilizationWindowSeconds: 60, policies: [] } },
+      },
+    },
+    hpa: { set: { config: { enabled: true, slots: 2 } }, autoscaling: { type: 'hpa', maxReplicas: 3 } },
+    plain: { set: { config: { enabled: true } }, autoscaling: { type: 'keda', scaleIn: 'Plain' } },
+    free: { replicas: null },
+    fixed: { replicas: 2, set: { config: { enabled: true } } },
+  },
+}
+
 /** Names that YAML interprets as other types without quotes. */
 const WORDS_LIKE_NUMBERS: Json = {
   nameOverride: '7',
@@ -287,6 +309,7 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
     redis: { mode: 'external', external: { urlSecret: { name: 'redis' }, clientCert: { secret: 'redis-client' } } },
     trust: { secret: 'company-ca' },
   },
+  autoscaling: AUTOSCALING,
   'words-like-numbers': WORDS_LIKE_NUMBERS,
   everything: EVERYTHING,
 }

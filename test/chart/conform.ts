@@ -1,7 +1,8 @@
 /** Runs kubeconform with the recorded schemas of a real API server and closed ones of foreign kinds (R2). */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
 import { run, type Json } from './chart.ts'
 import { FOREIGN_DEFINITIONS } from './foreign.ts'
 
@@ -34,7 +35,8 @@ export class Conformance {
   readonly #folder = mkdtempSync(join(tmpdir(), 'muster-schemas-'))
 
   constructor() {
-    for (const { spec } of FOREIGN_DEFINITIONS as unknown as readonly {
+    const set = parse(readFileSync('charts/muster/files/fleetworkersets.muster.dev.yaml', 'utf8')) as object
+    for (const { spec } of [...FOREIGN_DEFINITIONS, set] as unknown as readonly {
       spec: {
         group: string
         names: { kind: string }

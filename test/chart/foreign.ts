@@ -14,8 +14,48 @@ const closed = (properties: object, required: readonly string[] = []): object =>
 const list = (items: object): object => ({ type: 'array', items })
 const map = (values: object): object => ({ type: 'object', additionalProperties: values })
 
+const trigger = {
+  type: text,
+  metricType: text,
+  authenticationRef: closed({ name: text }, ['name']),
+  metadata: map(text),
+}
+
 /** `spec` of each kind, by API version and kind. */
 const FOREIGN: readonly (readonly [group: string, version: string, kind: string, plural: string, spec: object])[] = [
+  [
+    'keda.sh',
+    'v1alpha1',
+    'ScaledObject',
+    'scaledobjects',
+    closed(
+      {
+        scaleTargetRef: closed({ apiVersion: text, kind: text, name: text }, ['name']),
+        pollingInterval: whole,
+        cooldownPeriod: whole,
+        minReplicaCount: whole,
+        maxReplicaCount: whole,
+        advanced: closed({
+          horizontalPodAutoscalerConfig: closed({
+            behavior: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          }),
+        }),
+        fallback: closed({ failureThreshold: whole, replicas: whole, behavior: text }, [
+          'failureThreshold',
+          'replicas',
+        ]),
+        triggers: list(closed(trigger, ['type', 'metadata'])),
+      },
+      ['scaleTargetRef', 'triggers'],
+    ),
+  ],
+  [
+    'keda.sh',
+    'v1alpha1',
+    'TriggerAuthentication',
+    'triggerauthentications',
+    closed({ secretTargetRef: list(closed({ parameter: text, name: text, key: text }, ['parameter', 'name', 'key'])) }),
+  ],
   [
     'gateway.networking.k8s.io',
     'v1',

@@ -12,7 +12,7 @@ const MINUTES = 60_000
 /** Values that the switches need when they are on. */
 const GROUND: Json = {
   masterUrl: 'https://muster.example',
-  workers: { probe: { type: 'http-probe' } },
+  workers: { probe: { type: 'http-probe', set: { slots: 2, config: { enabled: true } } } },
   exposure: {
     host: 'muster.example',
     gateway: { parentRefs: [{ name: 'web' }] },
@@ -26,7 +26,7 @@ const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   tokens: {
     made: {},
     given: {
-      tokens: { admin: { secret: 'a' }, worker: { secret: 'a' } },
+      tokens: { admin: { secret: 'a' }, worker: { secret: 'a' }, scaler: { secret: 'a' } },
       redis: { embedded: { password: { secret: 'a' } } },
     },
   },
@@ -63,6 +63,11 @@ function isPossible(row: Row): boolean {
     'exposure.type'?: string
     'exposure.profile'?: string
   }
+  const {
+    'workerDefaults.autoscaling.type': autoscaler = 'none',
+    'workerDefaults.autoscaling.scaleIn': scaleIn,
+    'operator.rbac.scaleWorkers': scaleWorkers,
+  } = row
   const isExposed = type !== undefined && type !== 'none'
   const cannotMake =
     row['tokens.generate'] === false || row['operator.enabled'] === false || row['master.enabled'] === false
@@ -72,6 +77,7 @@ function isPossible(row: Row): boolean {
     !(type === 'ingress' && profile === 'envoy-gateway') &&
     !(cannotMake && row['tokens'] === 'made') &&
     !(row['operator.configFrom.secrets'] === true && row['namespaces'] !== 'some') &&
+    !(autoscaler !== 'none' && scaleIn === 'Safe' && scaleWorkers === 'none') &&
     !(row['redis with TLS'] === 'yes' && row['trust'] === 'none')
   )
 }

@@ -122,10 +122,9 @@ class Installed {
   async #bootstrap(): Promise<void> {
     const found = await this.#cluster.server.kubectl('get', 'deployment', 'muster-bootstrap', '--namespace=muster')
     const account = found.code === 0 ? 'muster-bootstrap' : 'muster-operator'
-    const { SVC_BOOTSTRAP_TOKENS_SECRET = '', SVC_BOOTSTRAP_REDIS_SECRET = '' } = await this.settings(account)
+    const names = Object.entries(await this.settings(account)).filter(([name]) => name.startsWith('SVC_BOOTSTRAP_'))
     const settings = {
-      SVC_BOOTSTRAP_TOKENS_SECRET,
-      SVC_BOOTSTRAP_REDIS_SECRET,
+      ...Object.fromEntries(names),
       SVC_METRICS_LISTEN: '127.0.0.1:0',
       KUBECONFIG: await this.#cluster.writeKubeconfig(undefined, account),
     }

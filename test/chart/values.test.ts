@@ -17,6 +17,7 @@ const faultsOf = (values: Json): readonly string[] =>
           `${instancePath}${keyword === 'additionalProperties' ? `/${String(params['additionalProperty'])}` : ''}`,
       )
 const leaves = leavesOf(SCHEMA)
+const set = { config: { enabled: true } }
 const workers = { probe: { type: 'http-probe' } }
 const tenant = { types: ['*'], workers: ['*'] }
 const gateways = [{ name: 'web' }]
@@ -137,11 +138,42 @@ describe('the checks of the chart', () => {
     ],
     [
       { workers, workerDefaults: { autoscaling: { enabled: true } } },
-      'workerDefaults.autoscaling: was removed in 0.1.0; use replicas, with a FleetWorker for each pod',
+      'workerDefaults.autoscaling.enabled: was removed in 0.1.0; use autoscaling.type: hpa or keda, with set',
     ],
     [
       { workers: { probe: { type: 'a', autoscaling: { enabled: true } } } },
-      'workers.probe.autoscaling: was removed in 0.1.0; use replicas, with a FleetWorker for each pod',
+      'workers.probe.autoscaling.enabled: was removed in 0.1.0; use autoscaling.type: hpa or keda, with set',
+    ],
+    [
+      { workers: { probe: { type: 'a', autoscaling: { type: 'keda' } } } },
+      'workers.probe.set: is required with autoscaling.type keda, because new pods stay idle without a config',
+    ],
+    [
+      { workers: { probe: { type: 'a', set, autoscaling: { type: 'keda' } } } },
+      'operator.rbac.scaleWorkers: is none, but workers.probe.autoscaling.scaleIn is Safe',
+    ],
+    [
+      { workers: { probe: { type: 'a', set, autoscaling: { type: 'keda', minReplicas: 11 } } } },
+      'workers.probe.autoscaling: minReplicas is greater than maxReplicas',
+    ],
+    [
+      { workers: { probe: { type: 'a', set, autoscaling: { type: 'hpa', minReplicas: 0 } } } },
+      'workers.probe.autoscaling.minReplicas: must be at least 1 with type hpa',
+    ],
+    [
+      { workers: { probe: { type: 'a', set, autoscaling: { type: 'hpa' } } } },
+      'workers.probe.autoscaling.slotsPerWorker: is required with type hpa; set it, or set.slots',
+    ],
+    [
+      {
+        ...SCENARIOS['own-secrets'],
+        workers: { probe: { type: 'a', set, autoscaling: { type: 'keda', scaleIn: 'Plain' } } },
+      },
+      'tokens.scaler.secret: is required for workers.probe.autoscaling.type keda',
+    ],
+    [
+      { workers: { probe: { type: 'a', set }, 'probe-x': { type: 'a' } } },
+      'workers.probe.set.selector: is required, because the pattern of probe also matches the workers of probe-x',
     ],
     [
       { master: { autoscaling: { enabled: true, minReplicas: 9 } } },
@@ -227,6 +259,14 @@ const CONTEXTS: readonly Json[] = [
     redis: { embedded: { password: { secret: 'a' } } },
   },
   { master: { enabled: false }, masterUrl: 'https://a.b', tokens: { operator: { secret: 'a' } } },
+  {
+    fleetSets: { enabled: true },
+    operator: { rbac: { scaleWorkers: 'statefulsets' } },
+    networkPolicy: { from: { master: [{ podSelector: {} }] } },
+    workerDefaults: { type: 'a', set, autoscaling: { type: 'keda' } },
+    workers: { probe: {} },
+    tokens: { scaler: { secret: 'a' } },
+  },
 ]
 /** Values that intentionally change nothing. */
 const IDLE = new Set(['enabled'])
@@ -247,6 +287,7 @@ const OTHER: Readonly<Record<string, unknown>> = {
   'exposure.gateway.parentRefs': [{ name: 'other' }],
   'automations.inline': { 'other.mjs': '' },
   'workerDefaults.image': { tag: 'other' },
+  'workerDefaults.set': { slots: 9 },
   extraObjects: { other: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'other' } } },
   'master.service.appProtocol': 'other',
   'image.registry': 'other',

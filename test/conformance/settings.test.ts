@@ -87,6 +87,7 @@ describe('the settings', () => {
     expect(settingsOf(bootstrapHelp())).toEqual({
       SVC_BOOTSTRAP_TOKENS_SECRET: 'not set',
       SVC_BOOTSTRAP_REDIS_SECRET: 'not set',
+      SVC_BOOTSTRAP_SCALER_SECRET: 'not set',
       SVC_METRICS_LISTEN: 'default 0.0.0.0:9090',
       ...LOGS,
     })

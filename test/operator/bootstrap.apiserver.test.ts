@@ -59,7 +59,7 @@ withApiServer('the Secrets that the operator creates', () => {
 
   /** The bootstrap process of one replica. `server`: a proxy in front of the API server. */
   const replica = (
-    options: { tokens?: string; redis?: string } = { tokens: 'muster-tokens' },
+    options: { tokens?: string; redis?: string; scaler?: string } = { tokens: 'muster-tokens' },
     text = kubeconfig,
   ): Replica => {
     const transport = new PooledTransport({ identity: identityFromText(text), clock: systemTime, timers: systemTime })
@@ -68,6 +68,7 @@ withApiServer('the Secrets that the operator creates', () => {
       namespace: 'muster',
       tokens: options.tokens,
       redis: options.redis,
+      scaler: options.scaler,
       transport,
       time: systemTime,
       random: systemRandom,
@@ -103,7 +104,8 @@ withApiServer('the Secrets that the operator creates', () => {
     it(
       'contain new tokens and a password, and are the same for later replicas',
       async () => {
-        const first = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
+        const names = { tokens: 'muster-tokens', redis: 'muster-redis', scaler: 'muster-scaler' }
+        const first = replica(names)
         await first.complete()
         const tokens = await secret('muster-tokens')
         expect(decoded(tokens)).toEqual({
@@ -114,10 +116,11 @@ withApiServer('the Secrets that the operator creates', () => {
         })
         expect(decoded(await secret('muster-redis'))).toEqual({ password: expect.stringMatching(/^[\w-]{43}$/) })
         expect(tokens.metadata.labels).toEqual({ 'app.kubernetes.io/managed-by': 'muster-operator' })
-        expect(first.made).toEqual(['muster-tokens', 'muster-redis'])
+        expect(decoded(await secret('muster-scaler'))).toEqual({ 'scaler-token': expect.stringMatching(/^[\w-]{43}$/) })
+        expect(first.made).toEqual(['muster-tokens', 'muster-redis', 'muster-scaler'])
         await ended(first)
         for (let restart = 0; restart < 10; restart += 1) {
-          const again = replica({ tokens: 'muster-tokens', redis: 'muster-redis' })
+          const again = replica(names)
           await again.complete()
           expect(again.made).toEqual([])
           await ended(again)
@@ -198,6 +201,7 @@ withApiServer('the Secrets that the operator creates', () => {
           ['list', 'secrets'],
           ['create', 'secrets/muster-tokens'],
           ['patch', 'secrets/muster-redis'],
+          ['patch', 'secrets/muster-scaler'],
         ]
         expect(await Promise.all(responses.map((question) => may('muster-bootstrap', question)))).toEqual([
           'no',
@@ -206,6 +210,7 @@ withApiServer('the Secrets that the operator creates', () => {
           'no',
           'no',
           'no',
+          'yes',
           'yes',
           'yes',
         ])

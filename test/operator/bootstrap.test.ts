@@ -11,13 +11,20 @@ afterEach(() => {
   for (const each of abort.splice(0)) each.abort()
 })
 
-function started(json: KubeTransport['json'], names: { tokens?: string; redis?: string } = { tokens: 'tokens' }) {
+interface Names {
+  readonly tokens?: string
+  readonly redis?: string
+  readonly scaler?: string
+}
+
+function started(json: KubeTransport['json'], names: Names = { tokens: 'tokens' }) {
   const [time, log, end] = [new VirtualTime(), recordingLog(), new AbortController()]
   abort.push(end)
   const bootstrap = new Bootstrap({
     namespace: 'ns',
     tokens: names.tokens,
     redis: names.redis,
+    scaler: names.scaler,
     transport: scripted(json),
     time,
     random: random(),

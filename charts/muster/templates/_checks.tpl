@@ -188,8 +188,43 @@ workers.{{ $name }}.type: is required; set the automation type that these worker
 {{- if has $name (list "master" "operator" "bootstrap" "redis" "workers" "tokens" "test" "automations") }}
 workers.{{ $name }}: the chart uses this name for one of its own objects; choose another name
 {{- end }}
+{{- include "muster.faults.scaling" (dict "root" $root "name" $name "values" $set) }}
 {{- if gt (len $whole) 52 }}
 workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that the name of a StatefulSet may have; shorten {{ $name }}, or set a shorter fullnameOverride
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* {root, name, values}: checks what sets the number of pods of an entry of workers. `values` is merged. */}}
+{{- define "muster.faults.scaling" }}
+{{- $of := include "muster.autoscaler" . | fromYaml }}
+{{- $scaling := $of.scaling }}
+{{- $path := printf "workers.%s" .name }}
+{{- if ne $scaling.type "none" }}
+{{- if not .values.set }}
+{{ $path }}.set: is required with autoscaling.type {{ $scaling.type }}, because new pods stay idle without a config; set the spec of their FleetWorkerSet, for example {config: {enabled: true}}
+{{- end }}
+{{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) }}
+{{ $path }}.autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, or raise maxReplicas
+{{- end }}
+{{- if and (eq $scaling.type "hpa") (lt (int $scaling.minReplicas) 1) }}
+{{ $path }}.autoscaling.minReplicas: must be at least 1 with type hpa, which does not scale from 0; raise it, or use type keda
+{{- end }}
+{{- if and (eq $scaling.type "hpa") (not (int $of.slots)) }}
+{{ $path }}.autoscaling.slotsPerWorker: is required with type hpa; set it, or set.slots
+{{- end }}
+{{- if and (eq $scaling.type "keda") (not (include "muster.scalerSecret" .root | fromYaml).name) }}
+tokens.scaler.secret: is required for {{ $path }}.autoscaling.type keda, because this release does not generate the token; name a Secret with the key {{ (include "muster.scalerRef" .root | fromYaml).key }}
+{{- end }}
+{{- if and $of.isSafe .root.Values.operator.enabled .root.Values.operator.rbac.create (eq (.root.Values.operator.rbac.scaleWorkers | default "none") "none") }}
+operator.rbac.scaleWorkers: is none, but {{ $path }}.autoscaling.scaleIn is Safe, for which the operator scales a StatefulSet; set it to statefulsets, or set scaleIn to Plain
+{{- end }}
+{{- end }}
+{{- $own := . }}
+{{- range $other := keys .root.Values.workers }}
+{{- $their := include "muster.workerSet" (dict "root" $own.root "name" $other) | fromYaml }}
+{{- if and $own.values.set (hasPrefix (printf "%s-" $own.name) $other) (eq $their.type $own.values.type) (not (hasKey $own.values.set "selector")) }}
+{{ $path }}.set.selector: is required, because the pattern of {{ $own.name }} also matches the workers of {{ $other }}; set for example {idPatterns: [{{ include "muster.fullname" $own.root }}-{{ $own.name }}-?]}, or rename one of them
 {{- end }}
 {{- end }}
 {{- end }}
@@ -199,7 +234,7 @@ workers.{{ $name }}: {{ $whole }} is longer than the 52 characters that the name
 {{- range $name, $value := .more }}
 {{- if hasKey $.own $name }}
 {{ $.path }}.{{ $name }}: is set by the chart; remove it, and set the corresponding value of the chart
-{{- else if and (kindIs "string" $value) (regexMatch "^SVC_(ADMIN_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$" $name) }}
+{{- else if and (kindIs "string" $value) (regexMatch "^SVC_(ADMIN_TOKEN|SCALER_TOKEN|WORKER_TOKENS?|TOKEN_SCOPES|API_TOKEN|BACKEND_(SENTINEL_)?PASSWORD)$" $name) }}
 {{ $.path }}.{{ $name }}: is a secret in plain text; put it into a Secret, and set its name in tokens or redis
 {{- end }}
 {{- end }}

@@ -28,6 +28,9 @@ SVC_WORKER_TOKENS_FILE: {{ $secrets }}/worker-tokens
 {{- if or $values.tokens.scopes.secret (include "muster.createsTokens" .) }}
 SVC_TOKEN_SCOPES_FILE: {{ $secrets }}/token-scopes
 {{- end }}
+{{- if (include "muster.scalerSecret" . | fromYaml).name }}
+SVC_SCALER_TOKEN_FILE: {{ $secrets }}/scaler-token
+{{- end }}
 {{- if include "muster.hasRedis" . }}
 SVC_BACKEND_URL: {{ printf "kvstore%s://muster@%s-redis:6379" (empty $values.redis.embedded.tls.secret | ternary "" "s") (include "muster.fullname" .) }}
 SVC_BACKEND_PASSWORD_FILE: {{ $secrets }}/redis-password

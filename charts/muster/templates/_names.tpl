@@ -66,6 +66,27 @@ automountServiceAccountToken: false
 {{- mergeOverwrite (deepCopy .root.Values.workerDefaults) (get .root.Values.workers .name | default dict) | toYaml -}}
 {{- end }}
 
+{{/* An entry of workers, merged: autoscaling with defaults, which are missing after an upgrade with --reuse-values. */}}
+{{- define "muster.workerScaling" -}}
+{{- $defaults := dict "type" "none" "minReplicas" 1 "maxReplicas" 10 "targetWaitSeconds" 30 "slotsPerWorker" 0 "scaleIn" "Safe" "pollingSeconds" 5 "cooldownSeconds" 120 "behavior" dict -}}
+{{- mergeOverwrite $defaults (.autoscaling | default dict) | toYaml -}}
+{{- end }}
+
+{{/* An entry of workers, merged: true if another controller sets the number of its pods. */}}
+{{- define "muster.hasOwnReplicas" -}}
+{{- if or (kindIs "invalid" .replicas) (ne (include "muster.workerScaling" . | fromYaml).type "none") }}true{{ end -}}
+{{- end }}
+
+{{/* An entry of workers, merged: true if it may have more than one pod. */}}
+{{- define "muster.hasManyWorkers" -}}
+{{- if or (include "muster.hasOwnReplicas" .) (gt (int .replicas) 1) }}true{{ end -}}
+{{- end }}
+
+{{/* {root}: whether fleetSets is enabled; the key is missing after an upgrade with --reuse-values. */}}
+{{- define "muster.hasFleetSets" -}}
+{{- if (.Values.fleetSets | default dict).enabled }}true{{ end -}}
+{{- end }}
+
 {{- define "muster.hasRedis" -}}
 {{- if and .Values.master.enabled (eq .Values.redis.mode "embedded") }}true{{ end -}}
 {{- end }}

@@ -31,6 +31,9 @@ SVC_RESERVED_SECRETS: {{ join "," . | quote }}
 {{- if include "muster.createsTokens" . }}
 SVC_BOOTSTRAP_TOKENS_SECRET: {{ include "muster.createdTokens" . }}
 {{- end }}
+{{- if include "muster.createsScaler" . }}
+SVC_BOOTSTRAP_SCALER_SECRET: {{ include "muster.fullname" . }}-scaler
+{{- end }}
 {{- if include "muster.createsRedisPassword" . }}
 SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 {{- end }}
@@ -71,7 +74,7 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
   resources: [configmaps]
   verbs: [get]
 {{- end }}
-{{- $scale := .Values.operator.rbac.scaleWorkers }}
+{{- $scale := .Values.operator.rbac.scaleWorkers | default "none" }} {{- /* Missing after an upgrade with --reuse-values. */}}
 {{- if ne $scale "none" }}
 - apiGroups: [apps]
   resources: [statefulsets]

@@ -1,4 +1,4 @@
-{{/* The Secrets that pods read, and those that the bootstrap process creates at run time: <fullname>-tokens and <fullname>-redis. */}}
+{{/* The Secrets that pods read, and those that the bootstrap process creates at run time: <fullname>-tokens, <fullname>-scaler and <fullname>-redis. */}}
 
 {{- define "muster.createdTokens" -}}{{ include "muster.fullname" . }}-tokens{{- end }}
 
@@ -6,6 +6,22 @@
 {{- define "muster.createsTokens" -}}
 {{- $values := .Values -}}
 {{- if or (and (or $values.master.enabled (and $values.operator.enabled (not $values.tokens.operator.secret))) (not $values.tokens.admin.secret)) (and (or $values.master.enabled $values.workers) (not $values.tokens.worker.secret)) }}true{{ end -}}
+{{- end }}
+
+{{/* The key of tokens.scaler, which is missing after an upgrade with --reuse-values. */}}
+{{- define "muster.scalerRef" -}}
+{{- .Values.tokens.scaler | default (dict "secret" "" "key" "scaler-token") | toYaml -}}
+{{- end }}
+
+{{- define "muster.createsScaler" -}}
+{{- if and .Values.master.enabled (include "muster.createsTokens" .) (not (include "muster.scalerRef" . | fromYaml).secret) }}true{{ end -}}
+{{- end }}
+
+{{/* {root}: the Secret and the key of the token of autoscalers; the name is empty if there is none. */}}
+{{- define "muster.scalerSecret" -}}
+{{- $ref := include "muster.scalerRef" . | fromYaml -}}
+{{- $created := include "muster.createsScaler" . | empty | ternary "" (printf "%s-scaler" (include "muster.fullname" .)) -}}
+{{- dict "name" ($ref.secret | default $created) "key" (empty $ref.secret | ternary "scaler-token" $ref.key) | toYaml -}}
 {{- end }}
 
 {{- define "muster.createsRedisPassword" -}}
@@ -31,6 +47,8 @@
 {{- include "muster.secretSource" (dict "ref" $tokens.worker "created" $created "createdKey" "worker-token" "as" "worker-token") }}
 {{- include "muster.secretSource" (dict "ref" $tokens.workerPeers "created" $created "createdKey" "worker-tokens" "as" "worker-tokens") }}
 {{- include "muster.secretSource" (dict "ref" $tokens.scopes "created" $created "createdKey" "token-scopes" "as" "token-scopes") }}
+{{- $scaler := include "muster.scalerSecret" . | fromYaml }}
+{{- include "muster.secretSource" (dict "ref" (dict "secret" $scaler.name "key" $scaler.key) "created" "" "as" "scaler-token") }}
 {{- if include "muster.hasRedis" . }}
 {{- include "muster.secretSource" (dict "ref" .Values.redis.embedded.password "created" (printf "%s-redis" (include "muster.fullname" .)) "createdKey" "password" "as" "redis-password") }}
 {{- else }}
@@ -62,6 +80,7 @@
 {{- define "muster.createdSecrets" -}}
 {{- $names := list -}}
 {{- if include "muster.createsTokens" . }}{{ $names = append $names (include "muster.createdTokens" .) }}{{ end -}}
+{{- if include "muster.createsScaler" . }}{{ $names = append $names (printf "%s-scaler" (include "muster.fullname" .)) }}{{ end -}}
 {{- if include "muster.createsRedisPassword" . }}{{ $names = append $names (printf "%s-redis" (include "muster.fullname" .)) }}{{ end -}}
 {{- toYaml $names -}}
 {{- end }}
@@ -74,7 +93,7 @@
 {{- define "muster.reservedSecrets" -}}
 {{- $tokens := .Values.tokens -}}
 {{- $names := include "muster.createdSecrets" . | fromYamlArray -}}
-{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator }}{{ $names = append $names .secret }}{{ end -}}
+{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) }}{{ $names = append $names .secret }}{{ end -}}
 {{- $redis := .Values.redis -}}
 {{- range list $redis.embedded.password $redis.embedded.tls $redis.external.password $redis.external.clientCert }}{{ $names = append $names .secret }}{{ end -}}
 {{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}
