@@ -6,8 +6,9 @@
  *   has the config ─▶ updated     runs it ─▶ acknowledged      and is healthy ─▶ ready
  *
  * At most 1,000 online workers may owe an acknowledgement, because each write makes its worker fetch the config. No
- * further worker is written while more of the updated workers are unavailable than the set permits. Workers that were
- * unavailable before do not count: the new config may be what repairs them.
+ * further worker gets another revision while more of the updated workers are unavailable than the set permits; slots,
+ * overrides and cordons change all the same, since capacity is short then. Workers that were unavailable before do not
+ * count: the new config may be what repairs them.
  */
 import type { WorkerRow } from '../fleet/index.ts'
 import type { Member } from './members.ts'
@@ -95,17 +96,16 @@ export function planOf(facts: PlanFacts): Plan {
     if (isDue(member, judgement, facts)) due.push(member)
   }
   const maxUnavailable = limitOf(facts.maxUnavailable, facts.members.length - counts.absent)
-  const isHeld = updatedUnavailable > maxUnavailable
-  const room = isHeld ? 0 : Math.max(MAX_UNACKNOWLEDGED - waiting, 0)
+  const mayChange = updatedUnavailable > maxUnavailable ? due.filter(isOfGoal) : due
   return {
     counts,
-    writes: due.slice(0, room),
+    writes: mayChange.slice(0, Math.max(MAX_UNACKNOWLEDGED - waiting, 0)),
     waiting,
     updatedWaiting,
     updatedOnline,
     failing,
     maxUnavailable,
-    isHeld: isHeld && due.length > 0,
+    isHeld: mayChange.length < due.length,
     worst,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
@@ -124,6 +124,9 @@ function add(counts: { -readonly [K in keyof MemberCounts]: number }, judgement:
 
 const isDue = (member: Member, { isRefused }: Judgement, { mayWrite }: PlanFacts): boolean =>
   member.standing !== 'same' && member.standing !== 'kept' && !member.row.isStale && !isRefused && mayWrite(member)
+
+/** Whether a member has its revision, and needs other slots, another override or another claim. */
+const isOfGoal = ({ goal, label, standing }: Member): boolean => standing !== 'changed' && label?.revision === goal
 
 /** A worker that was in ERROR before does not count until it runs the new config. */
 const isFailing = ({ isAcknowledged, isUpdated, isUpdateRefused, problem }: Judgement): boolean =>

@@ -86,7 +86,7 @@ export const Rollout = Type.Object(
       countOrPercent(
         0,
         'How many workers may be unavailable, as a number or as a percentage of those that should be online. ' +
-          'While more of the updated workers are, no further worker is written.',
+          'While more of the updated workers are, no further worker gets another revision.',
         { default: DEFAULT_MAX_UNAVAILABLE },
       ),
     ),

@@ -177,6 +177,16 @@ describe('the plan of a set', () => {
     expect(plan([...healthy, ...broken(3, { config_revision: null })]).writes).toHaveLength(3)
     expect(plan([...behind, ...broken(3)], { maxUnavailable: 3 }).isHeld).toBe(false)
   })
+
+  it('changes slots, overrides and cordons also while too many updated workers are unavailable', () => {
+    const broken = many(3, { state: 'ERROR' })
+    const [cordoned, behind] = [
+      member('c-8', { config_revision: 'rev/c0c0c0c0' }),
+      member('c-9', { config_revision: null }),
+    ]
+    expect(plan([...many(7), ...broken, cordoned, behind])).toMatchObject({ isHeld: true, writes: [{ id: 'c-8' }] })
+    expect(plan([...many(7), ...broken, cordoned])).toMatchObject({ isHeld: false, writes: [{ id: 'c-8' }] })
+  })
 })
 
 describe('the name of a revision', () => {
