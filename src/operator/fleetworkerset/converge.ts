@@ -55,10 +55,8 @@ export async function converge(
     // Written in this pass, and still different: the master lost state meanwhile, or another client is as fast.
     const stopped = next.length === 0 ? quietResult({ kind: 'retry' }) : await writeMembers(now, config, next)
     if (stopped === 'lost') {
-      const taken = await take(now, config, withoutCurrent(look), look)
-      if (!('deps' in taken)) return { ...factsOf(now, config, look), ...taken }
-      now = taken
-      continue
+      await take(now, config, withoutCurrent(look), look)
+      return quietResult({ kind: 'retry' }) // What is known of the workers may be from before the loss.
     }
     if (stopped !== undefined) return { ...factsOf(now, config, look), ...stopped }
     for (const each of next) written.add(keyOf(each))

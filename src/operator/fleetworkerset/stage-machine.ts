@@ -96,8 +96,9 @@ export function nextStep(facts: StageFacts): Step | undefined {
     return mine === undefined ? step(facts, { rollout: rememberedFailure(facts, failure) }) : afterFailure(facts, mine)
   if (stages.length === 0) return withoutRollout(facts)
   if (isUnderWay) return resume(facts, mine)
-  if (failure === undefined && adoptable(facts) !== undefined)
-    return step(facts, { current: adoptable(facts), rollout: undefined })
+  const adopted = failure === undefined ? adoptable(facts) : undefined
+  if (adopted !== undefined)
+    return step(facts, { current: adopted, rollout: undefined, failed: without(state.failed, adopted) })
   return launch(facts, attempt, mine)
 }
 
@@ -127,6 +128,10 @@ function adoptable({ cohort, desired, state }: StageFacts): string | undefined {
 /** @returns the entry of a revision that failed while it was rolled out; not that of one that the master refused. */
 export const failureOf = (failed: readonly FailedRevision[], revision: string): FailedRevision | undefined =>
   failed.find((each) => each.revision === revision && each.stage !== undefined)
+
+/** A revision that all workers run is no failed one any more. */
+const without = (failed: readonly FailedRevision[], revision: string): readonly FailedRevision[] =>
+  failed.filter((each) => each.revision !== revision)
 
 const FAILED: ReadonlySet<Phase> = new Set<Phase>(['Failed', 'RollingBack', 'RolledBack'])
 
@@ -172,7 +177,7 @@ const STEPS: Readonly<Record<Phase, (facts: StageFacts, rollout: RolloutStatus) 
   Acknowledging: (facts, rollout) => (hasAcknowledged(facts) ? bake(facts, rollout) : undefined),
   Baking: (facts, rollout) => (facts.phaseMs < bakeMs(facts, rollout) ? undefined : judge(facts, rollout)),
   Inconclusive: (facts, rollout) =>
-    isInconclusive(facts.gates) && !isPromoted(facts, rollout) ? undefined : pass(facts, rollout),
+    hasTooFewRuns(facts) && !isPromoted(facts, rollout) ? undefined : pass(facts, rollout),
   WaitingForApproval: (facts, rollout) => (isPromoted(facts, rollout) ? continueAfter(facts, rollout) : undefined),
   Failed: () => undefined,
   RollingBack: () => undefined,
@@ -222,6 +227,8 @@ function judge(facts: StageFacts, rollout: RolloutStatus): Step | undefined {
   return onInconclusive === 'Continue' ? pass(facts, rollout) : move(facts, rollout, 'Inconclusive')
 }
 
+const hasTooFewRuns = ({ counters, gates }: StageFacts): boolean => counters === undefined || isInconclusive(gates)
+
 const isInconclusive = (gates: readonly GateResult[]): boolean => stageVerdict(gates) === 'Inconclusive'
 
 function pass(facts: StageFacts, rollout: RolloutStatus): Step | undefined {
@@ -240,7 +247,7 @@ function continueAfter(facts: StageFacts, rollout: RolloutStatus): Step {
 }
 
 function complete(facts: StageFacts, { revision }: RolloutStatus): Step {
-  const failed = facts.state.failed.filter((each) => each.revision !== revision)
+  const failed = without(facts.state.failed, revision)
   return step(
     facts,
     { current: revision, rollout: undefined, failed },
@@ -267,9 +274,7 @@ function fail(facts: StageFacts, rollout: RolloutStatus, gate: string, message: 
     gate,
     message: cleanText(message, MAX_FAILURE_MESSAGE_CHARS),
   }
-  const failed = [...facts.state.failed.filter((each) => each.revision !== revision), entry].slice(
-    -MAX_FAILED_REVISIONS,
-  )
+  const failed = [...without(facts.state.failed, revision), entry].slice(-MAX_FAILED_REVISIONS)
   const phase = phaseAfterFailure(facts, gate)
   const failure = { ...at(facts, { ...rollout, phase }), ...(facts.gates.length > 0 && { gates: [...facts.gates] }) }
   const where = `revision ${revision} failed in stage ${stage} of ${rollout.stages}: ${message}`
@@ -298,10 +303,9 @@ function afterFailure(facts: StageFacts, rollout: RolloutStatus): Step | undefin
     return hasReturned || phaseMs >= ackTimeoutMs ? move(facts, rollout, 'RolledBack') : undefined
   }
   if (rollout.phase !== 'Failed') return undefined
-  if (acts.promotesAll(rollout.revision)) {
-    const failed = state.failed.filter(({ revision }) => revision !== rollout.revision)
-    return step(facts, { rollout: enter(facts, { ...rollout, ...lastStage(facts), attempt: 1 }), failed })
-  }
+  // As another attempt: the annotation that aborted this one may still be there.
+  if (acts.promotesAll(rollout.revision))
+    return step(facts, { rollout: enter(facts, { ...rollout, ...lastStage(facts), attempt: rollout.attempt + 1 }) })
   const isAborted = acts.aborts(rollout.revision, rollout.attempt) && state.current !== undefined
   return isAborted ? move(facts, rollout, 'RollingBack') : undefined
 }
