@@ -1,8 +1,8 @@
 /**
  * Runs rollouts of sets through random histories: edits, workers that join, fail, are silent or leave, acts of a
- * person, crashes before and after every call, lost responses, two operators that lead in turn, and a master that loses
- * its store. The reconcile is the real one. Checked are the guarantees I1 to I7 of world.ts, and I5 here: when the faults
- * stop, the set comes to rest, with all workers on one revision or a reason, and then writes nothing more.
+ * person, crashes before and after every call, lost responses, two operators that lead in turn, and a master that
+ * loses its store. The reconcile is the real one. Checked are the guarantees I1 to I7 of world.ts, and I5 here: when
+ * the faults stop, the set comes to rest, with all workers on one revision or a reason, and then writes nothing more.
  */
 import { expect, it } from '@jest/globals'
 import { seededRandom, type Random } from '../../../../src/runtime/index.ts'

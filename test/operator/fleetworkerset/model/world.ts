@@ -22,7 +22,7 @@ const MAX_NOTES = 5_000
 export const BAD = { enabled: true, url: 'http://bad' }
 
 /** A guarantee of rollouts that does not hold, and where the run stood. */
-export class Violation extends Error {}
+class Violation extends Error {}
 
 interface Worker {
   record: WorkerRow['record']
