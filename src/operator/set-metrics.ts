@@ -86,7 +86,7 @@ export class FleetWorkerSetMetrics {
     })
     this.#seconds = new Histogram({
       name: 'svc_operator_rollout_seconds',
-      help: 'Time from the begin of a rollout until its outcome, if this replica saw both.',
+      help: 'Time from the start of a rollout until its outcome, if this replica saw both.',
       labelNames: ['outcome'],
       buckets: BUCKETS,
       registers,

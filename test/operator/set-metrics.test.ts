@@ -165,7 +165,7 @@ describe('the metrics of FleetWorkerSets', () => {
     expect(await fixture.outcomes()).toEqual({})
   })
 
-  it('measure the time from the begin of a rollout to its outcome, if both were seen', async () => {
+  it('measure the time from the start of a rollout to its outcome, if both were seen', async () => {
     const fixture = new Fixture()
     await fixture.observe([set(REST), set(staged('Writing')), set(staged('Baking')), set(staged('RollingBack'))])
     const complete = { currentRevision: 'new', updateRevision: 'new' }

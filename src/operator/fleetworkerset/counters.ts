@@ -45,9 +45,9 @@ export interface Judged {
   /** Counters of now, for the snapshot with which a bake begins. */
   readonly snapshot: RolloutWindow
   readonly gates: readonly GateResult[]
-  /** What the others did since the begin of the bake. */
+  /** What the others did since the bake began. */
   readonly baseline: Counters | undefined
-  /** The gates were edited since the begin of the bake, so it has to begin again. */
+  /** The gates were edited since the bake began, so it has to begin again. */
   readonly isWindowOutdated: boolean
 }
 

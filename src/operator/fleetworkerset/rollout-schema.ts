@@ -162,8 +162,8 @@ const counters = (description: string) =>
 
 const Window = Type.Object(
   {
-    updated: counters('Of the update revision, at the begin of the bake.'),
-    current: counters('Of the current revision, at the begin of the bake.'),
+    updated: counters('Of the update revision, when the bake began.'),
+    current: counters('Of the current revision, when the bake began.'),
     baseline: counters('What workers did under the current revision while the stage before was baked.'),
     workers: Type.Optional(int('int32', 'Number of these workers.')),
   },

@@ -125,7 +125,7 @@ function rememberFailing({ state }: SetContext, { attempt, revision, stage }: Ro
   for (const id of failing) state.failing.ids.add(id)
 }
 
-/** The counters matter from the end of the writes on; before that, only workers that fail do. */
+/** While a stage is written only workers that fail matter, and no counters. */
 async function judgeNow(
   context: SetContext,
   config: SetConfig,
@@ -133,7 +133,7 @@ async function judgeNow(
   rollout: RolloutStatus,
 ): Promise<Judged | undefined> {
   const { phase } = rollout
-  const tallies = phase === 'Writing' || phase === 'WaitingForApproval' ? NO_TALLIES : await readTallies(context)
+  const tallies = phase === 'Writing' ? NO_TALLIES : await readTallies(context)
   if (tallies === undefined) return undefined
   const { online } = look.plan.counts
   const judged = judge(context, config.catalog, rollout, tallies, {

@@ -68,11 +68,11 @@ export interface StageFacts {
   readonly progressDeadlineMs: number
   /** Counters of both revisions at the master; `undefined`: they could not be read. */
   readonly counters: RolloutWindow | undefined
-  /** The gates were edited since the begin of the bake. */
+  /** The gates were edited since the bake began. */
   readonly isWindowOutdated: boolean
   /** The gates as they are now; those of a bake may be judged at any time. */
   readonly gates: readonly GateResult[]
-  /** What workers did under the current revision since the begin of the bake. */
+  /** What workers did under the current revision since the bake began. */
   readonly baseline: RolloutWindow['baseline']
   /** RFC 3339, by the master's clock. */
   readonly now: string
@@ -178,7 +178,9 @@ const STEPS: Readonly<Record<Phase, (facts: StageFacts, rollout: RolloutStatus) 
   Baking: (facts, rollout) => (facts.phaseMs < bakeMs(facts, rollout) ? undefined : judge(facts, rollout)),
   Inconclusive: (facts, rollout) =>
     hasTooFewRuns(facts) && !isPromoted(facts, rollout) ? undefined : pass(facts, rollout),
-  WaitingForApproval: (facts, rollout) => (isPromoted(facts, rollout) ? continueAfter(facts, rollout) : undefined),
+  // The counters are kept for comparison with the last stage.
+  WaitingForApproval: (facts, rollout) =>
+    isPromoted(facts, rollout) && facts.counters !== undefined ? continueAfter(facts, rollout) : undefined,
   Failed: () => undefined,
   RollingBack: () => undefined,
   RolledBack: () => undefined,

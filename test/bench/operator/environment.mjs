@@ -149,6 +149,11 @@ export class Environment {
     return this.#ok('PATCH', `${this.#collection}/${name}`, { spec }, 'application/merge-patch+json')
   }
 
+  annotate(name, annotations) {
+    const body = { metadata: { annotations } }
+    return this.#ok('PATCH', `${this.#collection}/${name}`, body, 'application/merge-patch+json')
+  }
+
   /** Changes the config of a worker at the master, as a dashboard user does. */
   editAtMaster(name, config) {
     return call(this.master.url, 'PATCH', `${workerPath(name)}/config`, config)

@@ -20,6 +20,8 @@ const QUIET_MS = 15_000
 const STEADY_MS = 30_000
 const SINGLE_EDITS = 100
 const NEW_WORKERS = 50
+/** Workers of a rollout that is aborted. */
+const ROLLED_BACK = 1_000
 const MIB = 2 ** 20
 const patient = { withinMs: 600_000, everyMs: 50 }
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -33,6 +35,20 @@ const ROWS = [
   { title: 'edit of all: bulk calls', unit: '', field: 'editCalls', atMost: 25 },
   { title: 'edit of all: status writes', unit: '', field: 'editStatusWrites', atMost: 60 },
   { title: 'edit of all: CPU time of the operator', unit: 's', field: 'editCpuSeconds' },
+  {
+    title: 'rollout in four stages that bake 0 s: all are acknowledged, and the status says so',
+    unit: 's',
+    field: 'stagedSeconds',
+    below: 30,
+  },
+  { title: 'rollout in four stages: bulk calls', unit: '', field: 'stagedCalls', atMost: 25 },
+  { title: 'rollout in four stages: status writes', unit: '', field: 'stagedStatusWrites', atMost: 60 },
+  {
+    title: 'rollback of 1,000 workers: abort → all are back, and the status says so',
+    unit: 's',
+    field: 'rollbackSeconds',
+    below: 5,
+  },
   { title: 'foreign edit of one worker → reverted, p50', unit: 'ms', field: 'revertP50' },
   { title: 'foreign edit of one worker → reverted, p99', unit: 'ms', field: 'revertP99', below: 300 },
   {
@@ -69,17 +85,52 @@ async function first({ environment, run }) {
 async function edit({ environment, run }) {
   const [calls, cpu] = [await callsOf(run.operator), cpuMs(run.operator.pid)]
   environment.watch.reset()
-  const { generation } = environment.watch.seen.get(SET)
   const beganMs = nowMs()
-  await environment.edit(SET, { config: { rate: 4_711 } })
-  const isSeen = () => environment.watch.seen.get(SET).generation > generation
-  await until('all are acknowledged', () => isSeen() && isReady(environment), patient)
+  await applied(environment, { config: { rate: 4_711 } })
   return {
     editSeconds: secondsSince(beganMs),
     editCpuSeconds: (cpuMs(run.operator.pid) - cpu) / 1_000,
     editCalls: (await callsOf(run.operator)) - calls,
     editStatusWrites: writesOf(environment),
   }
+}
+
+/** Waits until this spec is seen and all workers run it. */
+async function applied(environment, spec) {
+  const { generation } = environment.watch.seen.get(SET)
+  await environment.edit(SET, spec)
+  const isSeen = () => environment.watch.seen.get(SET).generation > generation
+  await until('all are acknowledged', () => isSeen() && isReady(environment), patient)
+}
+
+const stagesOf = (...workers) => ({ stages: workers.map((each) => ({ workers: each, bakeSeconds: 0 })) })
+
+async function staged({ environment, run }) {
+  await applied(environment, { rollout: stagesOf(1, '10%', '50%') })
+  const calls = await callsOf(run.operator)
+  environment.watch.reset()
+  const beganMs = nowMs()
+  await applied(environment, { config: { rate: 4_712 } })
+  return {
+    stagedSeconds: secondsSince(beganMs),
+    stagedCalls: (await callsOf(run.operator)) - calls,
+    stagedStatusWrites: writesOf(environment),
+  }
+}
+
+async function rollback({ environment }) {
+  const { watch } = environment
+  const rolloutOf = () => JSON.parse(watch.seen.get(SET).status).rollout
+  await environment.edit(SET, { rollout: { stages: [{ workers: ROLLED_BACK, bakeSeconds: 600 }] } })
+  await environment.edit(SET, { config: { rate: 4_713 } })
+  await until('the first stage bakes', () => rolloutOf()?.phase === 'Baking', patient)
+  const { revision, attempt } = rolloutOf()
+  const beganMs = nowMs()
+  await environment.annotate(SET, { 'muster.dev/abort': `${revision}/${attempt}` })
+  await until('all are back', () => rolloutOf()?.phase === 'RolledBack', { ...patient, everyMs: 10 })
+  const rollbackSeconds = secondsSince(beganMs)
+  await applied(environment, { config: { rate: 4_712 }, rollout: stagesOf() })
+  return { rollbackSeconds }
 }
 
 async function revert({ environment }) {
@@ -153,7 +204,7 @@ export async function measureSet({ count, profiles, say }) {
   try {
     await environment.start()
     say(`${format(count)} workers are there`)
-    for (const phase of [first, edit, revert, rest, restart, enrol]) {
+    for (const phase of [first, edit, staged, rollback, revert, rest, restart, enrol]) {
       const found = await phase({ environment, run })
       Object.assign(figures, found)
       say(`${phase.name}: ${JSON.stringify(found)}`)

@@ -12,6 +12,7 @@ export class FakeWorker {
   readonly id: string
   /** What the worker makes of the next configs that it is sent. */
   next: 'runs' | 'fails' | 'is silent' = 'runs'
+  #counters: Readonly<Record<string, number>> = {}
   readonly #socket: WebSocket
   /** Tasks that it reports in statistics; `undefined`: it sends none. */
   #held: number | undefined
@@ -59,6 +60,17 @@ export class FakeWorker {
     this.#report()
   }
 
+  /** Counts runs that ended, and sends the statistics. A new config begins again at 0. */
+  ran(ok: number, failed: number): void {
+    const { runsFailed, runsOk } = RESERVED_METRICS
+    this.#counters = {
+      [runsOk]: (this.#counters[runsOk] ?? 0) + ok,
+      [runsFailed]: (this.#counters[runsFailed] ?? 0) + failed,
+    }
+    this.#held ??= 0
+    this.#report()
+  }
+
   leave(): void {
     this.#socket.terminate()
   }
@@ -70,6 +82,7 @@ export class FakeWorker {
 
   #runs(gen: number): void {
     this.#gen = gen
+    this.#counters = {}
     const [state, error] = this.next === 'fails' ? ['ERROR', 'the config is bad'] : ['RUNNING', null]
     this.#send({ type: 'state', state, config_gen: gen, ts: 1, last_error: error })
     this.#report()
@@ -77,7 +90,8 @@ export class FakeWorker {
 
   #report(): void {
     if (this.#held === undefined) return
-    const metrics = { [RESERVED_METRICS.configGen]: this.#gen, [RESERVED_METRICS.tasksHeld]: this.#held }
+    const own = { [RESERVED_METRICS.configGen]: this.#gen, [RESERVED_METRICS.tasksHeld]: this.#held }
+    const metrics = { ...own, ...this.#counters }
     const slots = { slots: this.#held, per_slot: [] }
     this.#send({ type: 'stats', ...slots, cpu_pct: 0, rss_mb: 1, ts: 1, metrics })
   }

@@ -93,6 +93,11 @@ export class SetFixture {
     })
   }
 
+  /** Runs when the test ends. */
+  atEnd(end: () => void): void {
+    ends.push(end)
+  }
+
   async stop(): Promise<void> {
     await this.#operator?.stop()
     this.#operator = undefined

@@ -36,6 +36,47 @@ async function fleet(rollout: Rollout, more: Partial<FleetWorkerSetSpec> = {}): 
   return { sets, workers, updated, status: () => sets.statusOf('crawler') }
 }
 
+/** Makes every worker run tasks until the test ends; those with the new config fail half of them. */
+function runTasks({ sets, workers }: Fleet): void {
+  const timer = setInterval(() => {
+    for (const worker of workers)
+      void sets.worker(worker.id).then(({ config }) => {
+        if (config['url'] === 'http://new') worker.ran(10, 10)
+        else worker.ran(20, 0)
+      })
+  }, 200)
+  sets.atEnd(() => clearInterval(timer))
+}
+
+describe('the gates of a rollout', () => {
+  it('compare what workers count, and return the updated ones', async () => {
+    const of = await fleet({ stages: [stage(3, { bakeSeconds: 600 })] })
+    const { sets, status, updated } = of
+    runTasks(of)
+    sets.edit('crawler', { config: NEW })
+    await sets.settled('crawler', 'RolledBack')
+    expect(await updated()).toBe(0)
+    expect(status().failed).toMatchObject([{ gate: 'failureRate', stage: 1 }])
+    const gate = status().rollout?.gates?.find(({ name }) => name === 'failureRate')
+    expect(gate).toMatchObject({ verdict: 'Failed', updated: '50.0 %', current: '0.0 %', allowed: '+2.0 points' })
+    expect(sets.condition('crawler', 'Ready')?.message).toContain('50.0 % of')
+  }, 60_000)
+
+  it('compare the last stage with what the others did in the stage before', async () => {
+    const of = await fleet({ stages: [stage(3, { approval: 'Manual' })] })
+    const { sets, status } = of
+    sets.edit('crawler', { config: NEW })
+    await sets.settled('crawler', 'WaitingForApproval')
+    runTasks(of)
+    await new Promise((resolve) => setTimeout(resolve, 8_000))
+    // The last stage bakes as long as the one before.
+    sets.edit('crawler', { rollout: { stages: [stage(3, { bakeSeconds: 600, approval: 'Manual' })] } })
+    sets.annotate('crawler', { 'muster.dev/promote': `${status().updateRevision}/1` })
+    await sets.settled('crawler', 'RolledBack')
+    expect(status().failed).toMatchObject([{ gate: 'failureRate', stage: 2 }])
+  }, 90_000)
+})
+
 describe('a rollout with stages', () => {
   it('gives the first config of idle workers to all of them, without stages', async () => {
     const { status, sets } = await fleet({ stages: [stage(1)] })
