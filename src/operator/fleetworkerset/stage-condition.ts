@@ -71,10 +71,11 @@ const progressOf = ({ counts }: RolloutFacts): string =>
 const causeOf = ({ failure }: RolloutFacts): string => failure?.message ?? 'the rollout failed'
 
 const promotion = ({ revision, stage }: RolloutStatus): string =>
-  `continue with the annotation ${PROMOTE_ANNOTATION}: ${revision}/${stage}`
+  `continue with muster rollout promote, or the annotation ${PROMOTE_ANNOTATION}: ${revision}/${stage}`
 
 const retry = ({ attempt, revision }: RolloutStatus): string =>
-  `change the config, or retry with the annotation ${RETRY_ANNOTATION}: ${revision}/${attempt + 1}`
+  `change the config, or try again with muster rollout retry, or the annotation ` +
+  `${RETRY_ANNOTATION}: ${revision}/${attempt + 1}`
 
 /** Why no further worker is written; empty if that is not so. */
 export const heldText = ({ counts, isHeld, maxUnavailable }: RolloutFacts): string =>
