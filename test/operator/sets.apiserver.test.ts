@@ -96,6 +96,36 @@ withApiServer('FleetWorkerSets', () => {
     expect(await get('staged', '.status.currentRevision')).toBe(revision)
   }, 180_000)
 
+  it('a killed operator continues in the stage that the status says', async () => {
+    const ids = ['killed-0', 'killed-1', 'killed-2', 'killed-3']
+    for (const id of ids) await cluster.startWorker(id)
+    const spec = (interval: number): object => ({
+      config: { enabled: true, ...PROBE, interval_seconds: interval },
+      rollout: { stages: [1, 2].map((workers) => ({ workers, bakeSeconds: 5 })) },
+    })
+    const edited = async (): Promise<number> => {
+      const all = await Promise.all(ids.map(async (id) => intervalOf(id)))
+      return all.filter((interval) => interval === 30).length
+    }
+    await apply('killed', spec(60))
+    await wait('killed', 'condition=Ready')
+    await apply('killed', spec(30))
+    for (const stage of [1, 2]) {
+      await cluster.until(
+        `stage ${stage} has begun`,
+        async () => Number(await get('killed', '.status.rollout.stage')) >= stage,
+        90_000,
+      )
+      await cluster.stopOperator('SIGKILL')
+      const limit = Number((await get('killed', '.status.rollout.limit')) || ids.length)
+      expect(await edited()).toBeLessThanOrEqual(limit)
+      await cluster.startOperator()
+    }
+    await cluster.kubectl('wait', '-n', 'team-a', 'fws/killed', '--for=condition=Ready', '--timeout=120s')
+    expect(await edited()).toBe(4)
+    expect(await get('killed', '.status.failed')).toBe('')
+  }, 300_000)
+
   it('shows why a config is refused, and touches no worker', async () => {
     await cluster.startWorker('strict-0')
     await apply('strict', { config: { enabled: true, ...PROBE } })
