@@ -33,7 +33,7 @@ export const INCONCLUSIVE_ACTIONS = ['Pause', 'Continue'] as const
 
 /** Kubernetes fills in no defaults inside of a default, so this has every field. */
 const stage = (workers: number | string) => ({ workers, bakeSeconds: BAKE_SECONDS.default, approval: APPROVALS[0] })
-export const DEFAULT_STAGES = [stage(1), stage('10%'), stage('50%')] as const
+const DEFAULT_STAGES = [stage(1), stage('10%'), stage('50%')] as const
 
 /** A number or a percentage. The API server checks the bounds of whichever it is. */
 const countOrPercent = (minimum: number, description: string, more: object = {}) =>

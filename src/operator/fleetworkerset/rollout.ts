@@ -22,7 +22,6 @@ import type { Scale } from './scale/scale.ts'
 import {
   ACK_TIMEOUT_SECONDS,
   DEFAULT_MAX_UNAVAILABLE,
-  DEFAULT_STAGES,
   PROGRESS_DEADLINE_SECONDS,
   type RolloutStatus,
 } from './rollout-schema.ts'
@@ -95,7 +94,11 @@ const stateOf = ({ currentRevision, failed = [], rollout }: FleetWorkerSetStatus
   failed,
 })
 
-const stagesOf = ({ set }: SetContext): StageFacts['stages'] => set.spec.rollout?.stages ?? DEFAULT_STAGES
+/**
+ * The API server fills in the default. Without the field its kind is of an older release, and so is the status, which
+ * cannot store a stage.
+ */
+const stagesOf = ({ set }: SetContext): StageFacts['stages'] => set.spec.rollout?.stages ?? []
 
 function planFor(
   { deps, set, state }: SetContext,

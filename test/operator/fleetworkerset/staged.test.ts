@@ -215,6 +215,15 @@ describe('a rollout with stages', () => {
     await eventually('it is counted', async () => status().workers?.updated === 11)
   })
 
+  it('has no stages while the kind is of an older release, which has no field for them', async () => {
+    const { sets, status, updated } = await fleet({})
+    sets.edit('crawler', { config: NEW })
+    await sets.settled('crawler', 'Complete')
+    expect(await updated()).toBe(10)
+    expect(status().rollout).toBeUndefined()
+    expect(status().currentRevision).toBe(status().updateRevision)
+  })
+
   it('continues after a restart of the operator, with the stage that the status says', async () => {
     const { sets, status, updated } = await fleet({ stages: [stage(1, { approval: 'Manual' }), stage('50%')] })
     sets.edit('crawler', { config: NEW })
