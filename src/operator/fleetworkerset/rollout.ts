@@ -16,7 +16,7 @@ import { quietResult, type SetContext, type SetResult } from './context.ts'
 import { judge, readTallies, type Judged } from './counters.ts'
 import { assignGoals, goalsOf, isIdle, type Assigned, type Goals } from './goals.ts'
 import { owedForMs, phaseMsOf, progressMsOf, rankIn, throttleOf } from './memory.ts'
-import type { FoundMember, Member, Members } from './members.ts'
+import type { Member, Members } from './members.ts'
 import { planOf, type Plan } from './plan.ts'
 import type { Scale } from './scale/scale.ts'
 import {
@@ -158,6 +158,7 @@ export function stepAfter(context: SetContext, config: SetConfig, look: Look): S
   const { deps, set } = context
   const { rollout = {} } = set.spec
   const { judged, state } = look
+  if (state.current === config.revision && state.rollout === undefined) return undefined
   return nextStep({
     desired: config.revision,
     state,
@@ -193,19 +194,26 @@ export function progressOf({ revision }: SetConfig, { plan, state: { rollout } }
 
 function cohortOf({ revision }: SetConfig, { assigned, found, plan, state }: Look): Cohort {
   const update = state.rollout?.revision ?? revision
-  const online = found.members.filter(({ row: { record } }) => record.connected)
-  const labels = new Set(online.map(({ label }) => label?.revision))
+  const labels = new Set<string | undefined>()
+  let [updated, foreignRunning, isOfSet] = [0, 0, true]
+  for (const member of found.members) {
+    const { connected, managed_by: managedBy } = member.row.record
+    const hasUpdate = member.label?.revision === update
+    updated += Number(hasUpdate)
+    if (!connected) continue
+    labels.add(member.label?.revision)
+    isOfSet &&= managedBy === member.claim
+    foreignRunning += Number(!hasUpdate && !isIdle(member))
+  }
   const [sole] = labels
-  const isOfSet = online.every(({ claim, row: { record } }) => record.managed_by === claim)
-  const runsAnother = (member: FoundMember): boolean => !isIdle(member) && member.label?.revision !== update
   return {
     online: plan.counts.online,
-    updated: found.members.filter(({ label }) => label?.revision === update).length,
+    updated,
     updatedOnline: plan.updatedOnline,
     left: assigned.left,
     updatedWaiting: plan.updatedWaiting,
     waiting: plan.waiting,
-    foreignRunning: online.filter(runsAnother).length,
+    foreignRunning,
     soleRevision: labels.size === 1 && isOfSet ? sole : undefined,
   }
 }
