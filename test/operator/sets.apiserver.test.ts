@@ -75,13 +75,13 @@ withApiServer('FleetWorkerSets', () => {
     })
     const edited = async (): Promise<number> => {
       const all = await Promise.all(ids.map(async (id) => intervalOf(id)))
-      return all.filter((interval) => interval === 30).length
+      return all.filter((interval) => interval === 45).length
     }
     const annotate = (name: string, value: string): Promise<string> =>
       cluster.kubectl('annotate', '-n', 'team-a', '--overwrite', 'fws/staged', `muster.dev/${name}=${value}`)
     await apply('staged', spec(60))
     await wait('staged', 'condition=Ready')
-    await apply('staged', spec(30))
+    await apply('staged', spec(45))
     await wait('staged', 'jsonpath={.status.rollout.phase}=WaitingForApproval')
     expect(await edited()).toBe(1)
     const revision = await get('staged', '.status.updateRevision')
@@ -95,36 +95,6 @@ withApiServer('FleetWorkerSets', () => {
     expect(await edited()).toBe(4)
     expect(await get('staged', '.status.currentRevision')).toBe(revision)
   }, 180_000)
-
-  it('a killed operator continues in the stage that the status says', async () => {
-    const ids = ['killed-0', 'killed-1', 'killed-2', 'killed-3']
-    for (const id of ids) await cluster.startWorker(id)
-    const spec = (interval: number): object => ({
-      config: { enabled: true, ...PROBE, interval_seconds: interval },
-      rollout: { stages: [1, 2].map((workers) => ({ workers, bakeSeconds: 5 })) },
-    })
-    const edited = async (): Promise<number> => {
-      const all = await Promise.all(ids.map(async (id) => intervalOf(id)))
-      return all.filter((interval) => interval === 30).length
-    }
-    await apply('killed', spec(60))
-    await wait('killed', 'condition=Ready')
-    await apply('killed', spec(30))
-    for (const stage of [1, 2]) {
-      await cluster.until(
-        `stage ${stage} has begun`,
-        async () => Number(await get('killed', '.status.rollout.stage')) >= stage,
-        90_000,
-      )
-      await cluster.stopOperator('SIGKILL')
-      const limit = Number((await get('killed', '.status.rollout.limit')) || ids.length)
-      expect(await edited()).toBeLessThanOrEqual(limit)
-      await cluster.startOperator()
-    }
-    await cluster.kubectl('wait', '-n', 'team-a', 'fws/killed', '--for=condition=Ready', '--timeout=120s')
-    expect(await edited()).toBe(4)
-    expect(await get('killed', '.status.failed')).toBe('')
-  }, 300_000)
 
   it('shows why a config is refused, and touches no worker', async () => {
     await cluster.startWorker('strict-0')
@@ -178,4 +148,34 @@ withApiServer('FleetWorkerSets', () => {
       .map(({ verb, objectRef }) => `${verb} ${objectRef?.subresource ?? ''}`.trim())
     expect([...new Set(verbs)].toSorted()).toEqual(['get', 'list', 'patch', 'patch status', 'watch'])
   })
+
+  it('a killed operator continues in the stage that the status says', async () => {
+    const ids = ['killed-0', 'killed-1', 'killed-2', 'killed-3']
+    for (const id of ids) await cluster.startWorker(id)
+    const spec = (interval: number): object => ({
+      config: { enabled: true, ...PROBE, interval_seconds: interval },
+      rollout: { stages: [1, 2].map((workers) => ({ workers, bakeSeconds: 5 })) },
+    })
+    const edited = async (): Promise<number> => {
+      const all = await Promise.all(ids.map(async (id) => intervalOf(id)))
+      return all.filter((interval) => interval === 45).length
+    }
+    await apply('killed', spec(60))
+    await wait('killed', 'condition=Ready')
+    await apply('killed', spec(45))
+    for (const stage of [1, 2]) {
+      await cluster.until(
+        `stage ${stage} has begun`,
+        async () => Number(await get('killed', '.status.rollout.stage')) >= stage,
+        90_000,
+      )
+      await cluster.stopOperator('SIGKILL')
+      const limit = Number((await get('killed', '.status.rollout.limit')) || ids.length)
+      expect(await edited()).toBeLessThanOrEqual(limit)
+      await cluster.startOperator()
+    }
+    await cluster.kubectl('wait', '-n', 'team-a', 'fws/killed', '--for=condition=Ready', '--timeout=120s')
+    expect(await edited()).toBe(4)
+    expect(await get('killed', '.status.failed')).toBe('')
+  }, 300_000)
 })
