@@ -77,6 +77,7 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
   })
   const look = { found, scale, state, goals, assigned, plan, judged: undefined }
   const { rollout } = state
+  if (rollout === undefined) context.state.ranks = undefined
   if (!isLive(rollout, config.revision) || deps.table.unavailableMs > 0) return look
   rememberFailing(context, rollout, plan)
   return { ...look, judged: await judgeNow(context, config, look, rollout) }

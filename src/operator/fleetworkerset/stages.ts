@@ -42,9 +42,12 @@ export interface Candidate {
   readonly spread: string
 }
 
+/** Enough that no two workers of a set have the same rank. */
+const RANK_DIGITS = 16
+
 /** @returns the place of a worker in a rollout. It differs from revision to revision, so no worker is always first. */
 export const rankOf = (uid: string, revision: string, id: string): string =>
-  createHash('sha256').update(`${uid}/${revision}/${id}`).digest('hex')
+  createHash('sha256').update(`${uid}/${revision}/${id}`).digest('hex').slice(0, RANK_DIGITS)
 
 /**
  * Orders candidates: healthy workers first, since a worker in ERROR proves nothing about a config; then, so that each
@@ -54,6 +57,8 @@ export function inOrder<T extends Candidate>(candidates: readonly T[], rank: (id
   const ranked = candidates
     .map((each) => ({ each, rank: rank(each.id) }))
     .toSorted((a, b) => Number(b.each.isHealthy) - Number(a.each.isHealthy) || compareText(a.rank, b.rank))
+  const isSpread = candidates.some(({ spread }) => spread !== candidates[0]?.spread)
+  if (!isSpread) return ranked.map(({ each }) => each)
   const turns = new Map<string, number>()
   return ranked
     .map(({ each }, place) => {
