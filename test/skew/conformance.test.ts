@@ -11,8 +11,11 @@ const TESTS = 'test/conformance'
 /** The table of the specification names tests of all folders, so the previous one does not describe this checkout. */
 const LEFT_OUT = 'table.test.ts'
 
-/** Compares whole dead letters, which have `attempts` since (D115). Clients ignore fields that they do not know. */
-const EXACT = 'dead-item/fields'
+/**
+ * These compare whole objects. Dead letters have `attempts` since (D115), and clients ignore fields that they do not
+ * know; the bootstrap has a setting for the token of autoscalers, which may be left out.
+ */
+const EXACT = ['dead-item/fields', 'D63: of bootstrap']
 
 const testsIn = (folder: string): readonly string[] =>
   readdirSync(join(folder, TESTS)).filter((name) => name.endsWith('.test.ts'))
@@ -25,10 +28,14 @@ it('passes the conformance tests of the previous release', async () => {
   for (const name of testsIn(PREVIOUS)) cpSync(join(PREVIOUS, TESTS, name), join(folder, TESTS, name))
   rmSync(join(folder, TESTS, LEFT_OUT))
   const { HOME = '', CI = '' } = process.env
-  const run = startProgram('npm', ['--prefix', folder, 'test', '--', TESTS, '-t', `^(?!.*${EXACT})`], { HOME })
+  const run = startProgram('npm', ['--prefix', folder, 'test', '--', TESTS, '-t', `^(?!.*(?:${EXACT.join('|')}))`], {
+    HOME,
+  })
   const code = await run.exited
   const output = run.output()
   expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/[1-9]\d\d passed, 0 failed/) })
-  const skipped = output.split('\n').filter((line) => line.startsWith('skipped: ') && !line.includes(EXACT))
+  const skipped = output
+    .split('\n')
+    .filter((line) => line.startsWith('skipped: ') && !EXACT.some((each) => line.includes(each)))
   if (CI !== '') expect(skipped).toEqual([])
 }, 600_000)
