@@ -5,6 +5,7 @@ export {
   ALL_STAGES,
   FLEET_WORKER_SETS,
   historyOfSet,
+  isFailedPhase,
   PROMOTE_ANNOTATION,
   RETRY_ANNOTATION,
   revisionNameOf,

@@ -12,6 +12,7 @@
  * differs as a whole would delay the resources that do not differ.
  */
 import { LogThrottle, sleep, type Log, type Random, type Time } from '../runtime/index.ts'
+import { FIELD_MANAGER } from './config/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import {
   type DeletedClaims,
@@ -43,7 +44,6 @@ import { OrderlyEnd } from './orderly-end.ts'
 import { PeriodicResync } from './periodic-resync.ts'
 import type { EventHandlers } from './event-handlers.ts'
 
-const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 10
 /** A cache that is complete up to this long ago is fresh: in a term, no other replica writes configs meanwhile. */
 const FRESH_MS = 5_000

@@ -17,7 +17,7 @@ import type { Change } from './kube/index.ts'
 import { CONDITION_STATUSES } from './config/index.ts'
 import { countConditions } from './metrics.ts'
 import { isHandsOff } from './fleetworker/index.ts'
-import type { FleetWorkerSetObject, WorkerCounts } from './fleetworkerset/index.ts'
+import { ABORTED, type FleetWorkerSetObject, type WorkerCounts } from './fleetworkerset/index.ts'
 
 const MS_PER_SECOND = 1_000
 /** From one second to a day. */
@@ -141,17 +141,9 @@ interface Seen {
   readonly beginMs: number | undefined
 }
 
-/** The part of a status that describes a rollout. */
-interface RolloutView {
-  readonly currentRevision?: string
-  readonly updateRevision?: string
-  readonly rollout?: { readonly revision: string; readonly phase: string }
-  readonly failed?: readonly { readonly revision: string; readonly gate?: string }[]
-}
-
 /** @returns the revision that is being rolled out, without an outcome so far. */
 function liveRevisionOf(set: FleetWorkerSetObject): string | undefined {
-  const { currentRevision, rollout, updateRevision }: RolloutView = set.status ?? {}
+  const { currentRevision, rollout, updateRevision } = set.status ?? {}
   if (isHandsOff(set.spec)) return undefined
   if (rollout !== undefined) return outcomeOfPhase(rollout.phase) === undefined ? rollout.revision : undefined
   return updateRevision === currentRevision || refusedRevisionOf(set) !== undefined ? undefined : updateRevision
@@ -164,7 +156,7 @@ const refusedRevisionOf = ({ status: { conditions = [], updateRevision } = {} }:
 /** A rollout that takes less than a second may be complete in the first status that shows it. */
 function outcomeSince(earlier: Seen, after: FleetWorkerSetObject): RolloutOutcome | undefined {
   if (isHandsOff(after.spec)) return undefined
-  const { currentRevision, failed = [], rollout }: RolloutView = after.status ?? {}
+  const { currentRevision, failed = [], rollout } = after.status ?? {}
   if (currentRevision !== undefined && currentRevision !== earlier.current) return 'complete'
   const refused = refusedRevisionOf(after)
   if (refused !== undefined && refused !== earlier.refused) return 'failed'
@@ -173,8 +165,6 @@ function outcomeSince(earlier: Seen, after: FleetWorkerSetObject): RolloutOutcom
   const isAborted = failed.some(({ gate, revision }) => revision === earlier.live && gate === ABORTED)
   return isAborted ? 'aborted' : outcomeOfPhase(rollout.phase)
 }
-/** In place of a gate, in the entry of a failed revision. */
-const ABORTED = 'aborted'
 
 function outcomeOfPhase(phase: string): RolloutOutcome | undefined {
   if (phase === 'RollingBack' || phase === 'RolledBack') return 'rolled_back'

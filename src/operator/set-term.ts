@@ -6,6 +6,7 @@
  * workers of its type are. The workers of other types do not delay it.
  */
 import { sleep, type Log, type Random, type Time } from '../runtime/index.ts'
+import { FIELD_MANAGER } from './config/index.ts'
 import type { Fleet } from './fleet/index.ts'
 import { Sources, type FleetWorkerObject, type SourceName, type WorkerScope } from './fleetworker/index.ts'
 import {
@@ -30,7 +31,6 @@ import {
 } from './kube/index.ts'
 import { OrderlyEnd } from './orderly-end.ts'
 
-const FIELD_MANAGER = 'muster-operator'
 const LOOK_MS = 10
 
 export interface SetTermDeps {

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { muster, type Ran } from '../cmd/admin/fixture.ts'
+import { applySet } from './apply-set.ts'
 import { Cluster } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -29,20 +30,8 @@ withApiServer('muster rollout on a real API server', () => {
 
   const rollout = (words: string): Promise<Ran> => muster('', `rollout ${words} -n team-a`)
   const IMMEDIATE = { rollout: { stages: [] } }
-  const apply = (name: string, seconds: number, more: object, ...options: readonly string[]): Promise<string> => {
-    const set = {
-      apiVersion: 'muster.dev/v1alpha1',
-      kind: 'FleetWorkerSet',
-      metadata: { name, namespace: 'team-a' },
-      spec: {
-        type: 'http-probe',
-        selector: { idPatterns: [`${name}-*`] },
-        config: { ...PROBE, interval_seconds: seconds },
-        ...more,
-      },
-    }
-    return cluster.kubectl('apply', '-f', cluster.file(`${name}.json`, set), ...options)
-  }
+  const apply = (name: string, seconds: number, more: object, ...options: readonly string[]): Promise<string> =>
+    applySet(cluster, name, { config: { ...PROBE, interval_seconds: seconds }, ...more }, ...options)
   const shows = (name: string, text: string): Promise<void> =>
     cluster.until(`the status of ${name} has "${text}"`, async () =>
       (await rollout(`status ${name}`)).out.includes(text),

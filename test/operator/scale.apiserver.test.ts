@@ -3,6 +3,7 @@
  * a real master, real workers, and kubectl.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { applySet } from './apply-set.ts'
 import { Cluster } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -17,23 +18,8 @@ withApiServer('the scale of a FleetWorkerSet', () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  const apply = async (name: string, spec: object): Promise<string> =>
-    cluster.kubectl(
-      'apply',
-      '-f',
-      cluster.file(`${name}.json`, {
-        apiVersion: 'muster.dev/v1alpha1',
-        kind: 'FleetWorkerSet',
-        metadata: { name, namespace: 'team-a' },
-        spec: {
-          type: 'http-probe',
-          selector: { idPatterns: [`${name}-*`] },
-          slots: 1,
-          config: { enabled: true },
-          ...spec,
-        },
-      }),
-    )
+  const apply = (name: string, spec: object): Promise<string> =>
+    applySet(cluster, name, { slots: 1, config: { enabled: true }, ...spec })
   const wait = (name: string, what: string): Promise<string> =>
     cluster.kubectl('wait', '-n', 'team-a', `fleetworkerset/${name}`, `--for=${what}`, '--timeout=60s')
   const scale = (name: string, replicas: number): Promise<string> =>

@@ -3,6 +3,7 @@
  * master, real workers, and kubectl.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { applySet } from './apply-set.ts'
 import { Cluster } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -17,15 +18,7 @@ withApiServer('FleetWorkerSets', () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  const apply = async (name: string, spec: object): Promise<string> => {
-    const set = {
-      apiVersion: 'muster.dev/v1alpha1',
-      kind: 'FleetWorkerSet',
-      metadata: { name, namespace: 'team-a' },
-      spec: { type: 'http-probe', selector: { idPatterns: [`${name}-*`] }, ...spec },
-    }
-    return cluster.kubectl('apply', '-f', cluster.file(`${name}.json`, set))
-  }
+  const apply = (name: string, spec: object): Promise<string> => applySet(cluster, name, spec)
   const wait = (name: string, what: string): Promise<string> =>
     cluster.kubectl('wait', '-n', 'team-a', `fleetworkerset/${name}`, `--for=${what}`, '--timeout=60s')
   const get = (name: string, path: string): Promise<string> =>

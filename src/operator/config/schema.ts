@@ -9,6 +9,8 @@ import { BASE_CONFIG_FIELDS, MAX_SLOTS, POINTER_PATTERN, TYPE_PATTERN, type Json
 
 export const GROUP = 'muster.dev'
 export const VERSION = 'v1alpha1'
+/** The name under which the operator writes objects. */
+export const FIELD_MANAGER = 'muster-operator'
 
 export const MAX_SOURCES = 64
 export const MAX_MESSAGE_CHARS = 1_024

@@ -15,7 +15,7 @@ import type { Member } from './members.ts'
 import type { FleetWorkerSetStatus, WorkerCounts } from './schema.ts'
 
 /** Three intervals of `state` frames, so a reconnect does not show. */
-const ONLINE_MS = 45_000
+export const ONLINE_MS = 45_000
 const MAX_UNACKNOWLEDGED = 1_000
 /** A row that is being read again may turn out unchanged, which is not reported. */
 const STALE_MS = 1_000

@@ -150,6 +150,15 @@ const PHASES = [
 ] as const
 export type Phase = (typeof PHASES)[number]
 
+const FAILED_PHASES: ReadonlySet<string> = new Set<Phase>(['Failed', 'RollingBack', 'RolledBack'])
+
+/** Whether the rollout has failed, whatever happens with its workers since. */
+export const isFailedPhase = (phase: string | undefined): boolean => phase !== undefined && FAILED_PHASES.has(phase)
+
+/** In place of a gate, in the entry of a failed revision: a user ended the rollout; it made no progress in time. */
+export const ABORTED = 'aborted'
+export const OUT_OF_TIME = 'progressDeadline'
+
 const counters = (description: string) =>
   Type.Optional(
     Type.Unsafe<Readonly<Record<string, number>>>({

@@ -4,7 +4,7 @@
  */
 import { PROMOTE_ANNOTATION, RETRY_ANNOTATION } from './acts.ts'
 import type { RolloutFacts } from './conditions.ts'
-import type { Phase, RolloutStatus } from './rollout-schema.ts'
+import { isFailedPhase, OUT_OF_TIME, type Phase, type RolloutStatus } from './rollout-schema.ts'
 
 /** A reason of Ready. */
 type StageReason =
@@ -23,12 +23,10 @@ interface StageState {
 }
 
 export function stageState(facts: RolloutFacts, rollout: RolloutStatus): StageState {
-  const isHeldByUser = facts.isPaused && !IS_FAILURE.has(rollout.phase)
+  const isHeldByUser = facts.isPaused && !isFailedPhase(rollout.phase)
   if (!isHeldByUser) return STATES[rollout.phase](facts, rollout)
   return { reason: 'Paused', message: `spec.paused is true: ${placeOf(rollout)} waits, ${progressOf(facts)}` }
 }
-
-const IS_FAILURE: ReadonlySet<Phase> = new Set<Phase>(['Failed', 'RollingBack', 'RolledBack'])
 
 const rollingOut =
   (activity: string) =>
@@ -58,7 +56,7 @@ const STATES: Readonly<Record<Phase, (facts: RolloutFacts, rollout: RolloutStatu
     message: `${causeOf(facts)}; the workers are back on the current revision; ${retry(rollout)}`,
   }),
   Failed: (facts, rollout) => ({
-    reason: facts.failure?.gate === 'progressDeadline' ? 'ProgressDeadlineExceeded' : 'GateFailed',
+    reason: facts.failure?.gate === OUT_OF_TIME ? 'ProgressDeadlineExceeded' : 'GateFailed',
     message: `${causeOf(facts)}; ${placeOf(rollout)} stays as it is, ${progressOf(facts)}; ${retry(rollout)}`,
   }),
 }

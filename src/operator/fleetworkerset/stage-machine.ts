@@ -16,9 +16,12 @@ import { cleanText } from '../config/index.ts'
 import { stageVerdict, type GateResult } from './gates/index.ts'
 import type { Acts } from './acts.ts'
 import {
+  ABORTED,
   BAKE_SECONDS,
+  isFailedPhase,
   MAX_FAILED_REVISIONS,
   MAX_FAILURE_MESSAGE_CHARS,
+  OUT_OF_TIME,
   type FailedRevision,
   type Phase,
   type RolloutStatus,
@@ -133,11 +136,9 @@ export const failureOf = (failed: readonly FailedRevision[], revision: string): 
 const without = (failed: readonly FailedRevision[], revision: string): readonly FailedRevision[] =>
   failed.filter((each) => each.revision !== revision)
 
-const FAILED: ReadonlySet<Phase> = new Set<Phase>(['Failed', 'RollingBack', 'RolledBack'])
-
 /** Whether this revision is being rolled out, without a failure so far. */
 export const isLive = (rollout: RolloutStatus | undefined, revision: string): rollout is RolloutStatus =>
-  rollout?.revision === revision && !FAILED.has(rollout.phase)
+  rollout?.revision === revision && !isFailedPhase(rollout.phase)
 
 const isLast = ({ stages }: StageFacts, { stage }: RolloutStatus): boolean => stage > stages.length
 
@@ -172,7 +173,7 @@ const STEPS: Readonly<Record<Phase, (facts: StageFacts, rollout: RolloutStatus) 
     const { cohort, idleMs, progressDeadlineMs } = facts
     if (cohort.left === 0 || cohort.updated >= (rollout.limit ?? Infinity)) return move(facts, rollout, 'Acknowledging')
     if (idleMs < progressDeadlineMs) return undefined
-    return fail(facts, rollout, 'progressDeadline', 'no progress within progressDeadlineSeconds')
+    return fail(facts, rollout, OUT_OF_TIME, 'no progress within progressDeadlineSeconds')
   },
   Acknowledging: (facts, rollout) => (hasAcknowledged(facts) ? bake(facts, rollout) : undefined),
   Baking: (facts, rollout) => (facts.phaseMs < bakeMs(facts, rollout) ? undefined : judge(facts, rollout)),
@@ -263,8 +264,6 @@ function aborted(facts: StageFacts, rollout: RolloutStatus): Step | undefined {
     ? fail(facts, rollout, ABORTED, `aborted by the annotation ${rollout.revision}/${rollout.attempt}`)
     : undefined
 }
-/** In place of a gate. */
-const ABORTED = 'aborted'
 
 function fail(facts: StageFacts, rollout: RolloutStatus, gate: string, message: string): Step {
   const { attempt, revision, stage } = rollout

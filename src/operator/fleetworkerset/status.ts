@@ -63,7 +63,7 @@ function statusOf(context: SetContext, result: SetResult, isMasterUnavailable: b
     ...countsOf(context, result),
     ...rolloutOf(context, result),
     ...scaleOf(context, result),
-    ...failedOf(context, result, nowMs),
+    ...failedOf(context, result, { nowMs, isComplete }),
     ...worstOf(result),
     ...driftOf(result),
     ...sourcesOf(context, result),
@@ -114,10 +114,12 @@ function sourcesOf({ lastStatus }: SetContext, result: SetResult): FleetWorkerSe
 /** The newest revisions that failed, or that the master refused. */
 function failedOf(
   { lastStatus }: SetContext,
-  { refused, stored, synced }: SetResult,
-  nowMs: number,
+  { refused, revision: shown, stored, synced }: SetResult,
+  { nowMs, isComplete }: { readonly nowMs: number; readonly isComplete: boolean },
 ): Pick<FleetWorkerSetStatus, 'failed'> {
-  const before = stored?.failed ?? lastStatus.failed ?? []
+  const known = stored?.failed ?? lastStatus.failed ?? []
+  // Without stages, this is where a retry that succeeded ends.
+  const before = isComplete ? known.filter((each) => each.revision !== shown) : known
   const isKnown = refused === undefined || before.some(({ revision }) => revision === refused)
   const message = cleanText(synced.message, MAX_FAILURE_MESSAGE_CHARS)
   const failed = isKnown ? before : [...before, { revision: refused, time: kubeTime(nowMs), message }]

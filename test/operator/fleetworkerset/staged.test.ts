@@ -153,6 +153,18 @@ describe('a rollout with stages', () => {
     expect(status().failed ?? []).toEqual([])
   })
 
+  it('forgets a failure when the next attempt succeeds without stages', async () => {
+    const { sets, status, workers } = await fleet({ stages: [stage(1)] })
+    for (const worker of workers) worker.next = 'fails'
+    sets.edit('crawler', { config: NEW })
+    await sets.settled('crawler', 'RolledBack')
+    for (const worker of workers) worker.next = 'runs'
+    sets.edit('crawler', { rollout: { stages: [] } })
+    sets.annotate('crawler', { 'muster.dev/retry': `${status().updateRevision}/2` })
+    await sets.settled('crawler', 'Complete')
+    expect(status().failed ?? []).toEqual([])
+  })
+
   it('is no failure when it is reverted; a newer edit starts at the first stage', async () => {
     const { sets, status, updated, workers } = await fleet({ stages: [stage(2, { approval: 'Manual' })] })
     sets.edit('crawler', { config: NEW })

@@ -4,19 +4,17 @@
  * would have no effect. An act names the revision and the stage or attempt that the status shows, so if the set changes
  * in between, the operator ignores it.
  */
-import { ABORT_ANNOTATION, ALL_STAGES, PROMOTE_ANNOTATION, RETRY_ANNOTATION } from '../../../operator/index.ts'
+import {
+  ABORT_ANNOTATION,
+  ALL_STAGES,
+  isFailedPhase,
+  PROMOTE_ANNOTATION,
+  RETRY_ANNOTATION,
+} from '../../../operator/index.ts'
 import { EXIT, Failure, type ClusterInvocation } from '../verb.ts'
 import { SettingsError } from '../../settings.ts'
 import { ownersOf } from './owners.ts'
-import {
-  failureOf,
-  isFailedPhase,
-  isObserved,
-  isWaitingPhase,
-  shownName,
-  type RolloutStatus,
-  type SetObject,
-} from './set-object.ts'
+import { failureOf, isObserved, isWaitingPhase, shownName, type RolloutStatus, type SetObject } from './set-object.ts'
 
 /** Annotations by which a person acts on a rollout. */
 const ANNOTATIONS = { promote: PROMOTE_ANNOTATION, abort: ABORT_ANNOTATION, retry: RETRY_ANNOTATION } as const

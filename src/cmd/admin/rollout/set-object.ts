@@ -81,12 +81,9 @@ export interface SetObject {
 /** As kubectl names it. */
 export const shownName = ({ metadata: { name, namespace } }: SetObject): string => `${namespace}/${name}`
 
-/** In phase Failed the workers keep the failed config, because `onFailure` is Pause or no earlier one is known. */
-const FAILED_PHASES: ReadonlySet<string> = new Set(['Failed', 'RollingBack', 'RolledBack'])
 /** Phases in which a rollout continues after a person has promoted it. */
 const WAITING_PHASES: ReadonlySet<string> = new Set(['WaitingForApproval', 'Inconclusive'])
 
-export const isFailedPhase = (phase: string | undefined): boolean => phase !== undefined && FAILED_PHASES.has(phase)
 export const isWaitingPhase = (phase: string | undefined): boolean => phase !== undefined && WAITING_PHASES.has(phase)
 
 /** Whether the operator has seen the last edit of the spec. */

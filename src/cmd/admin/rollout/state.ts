@@ -4,7 +4,8 @@
  * failed or continues, as text for a person, and the command that a person would use next. Pure.
  */
 import { brief, plain, tableText, type Column } from '../printer.ts'
-import { failureOf, isFailedPhase, isObserved, isWaitingPhase, type GateResult, type SetObject } from './set-object.ts'
+import { isFailedPhase } from '../../../operator/index.ts'
+import { failureOf, isObserved, isWaitingPhase, type GateResult, type SetObject } from './set-object.ts'
 
 export interface RolloutState {
   readonly outcome: 'complete' | 'failed' | 'waiting'

@@ -1,7 +1,7 @@
 /**
  * @module cmd/admin/rollout/undo
  * `muster rollout undo`: writes `config` and `configFrom` of an earlier revision into the spec, from the history. The
- * set then rolls them out as any other edit. A GitOps engine would revert that within minutes, so if one owns the
+ * set then rolls them out like any other edit. A GitOps engine would revert that within minutes, so if one owns the
  * fields, nothing is written, and the fields are printed for Git.
  */
 import { isDeepStrictEqual } from 'node:util'

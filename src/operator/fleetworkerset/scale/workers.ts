@@ -11,11 +11,10 @@
  * and a task that was taken between them would be missed.
  */
 import type { WorkerRow } from '../../fleet/index.ts'
+import { ONLINE_MS } from '../plan.ts'
 import { labelOf } from '../revision.ts'
 import type { PodWorker } from './plan.ts'
 
-/** As long as an offline worker counts as online (plan.ts of the set). */
-const OFFLINE_MS = 45_000
 const SECONDS = 1_000
 
 export interface WorkerContext {
@@ -50,7 +49,7 @@ function isProven({
 }
 
 const isOver = ({ connected, ended, last_seen: lastSeen }: Row, { nowMs }: WorkerContext): boolean =>
-  !connected && (ended === true || nowMs - lastSeen * SECONDS >= OFFLINE_MS)
+  !connected && (ended === true || nowMs - lastSeen * SECONDS >= ONLINE_MS)
 
 const isTimedOut = ({ config_changed_at: changedAt }: Row, { nowMs, timeoutMs }: WorkerContext): boolean =>
   timeoutMs > 0 && changedAt !== null && nowMs - changedAt * SECONDS >= timeoutMs

@@ -3,6 +3,7 @@
  * Reads and scales the workload of a set by its scale subresource. A write names the number of replicas that it was
  * decided on, so it fails if another client has changed it meanwhile.
  */
+import { FIELD_MANAGER } from '../../config/index.ts'
 import {
   apiVersionOf,
   collectionPath,
@@ -21,7 +22,6 @@ const KINDS = {
 const PODS: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' }
 const COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost'
 const PAGE_PODS = 500
-const FIELD_MANAGER = 'muster-operator'
 
 /** `unavailable`: the API server did not respond, or not as expected. */
 export type WorkloadRead =
