@@ -6,7 +6,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect } from '@jest/globals'
+import { pack, writeTools } from '../docs/package.ts'
 import { type Step, stepsOf } from '../docs/page.ts'
 import { Terminal } from '../docs/terminal.ts'
 import { freePort } from '../kit/index.ts'
@@ -17,6 +19,8 @@ const STEP_MS = 300_000
 const COMMANDS_WITHIN_MS = 180_000
 const INSTALLS_WITHIN_MS = 90_000
 const RELEASE = 'muster'
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 /** The folders of a clone that the pages refer to. */
 const CLONE = ['charts', 'manifests', 'hack']
 
@@ -32,6 +36,15 @@ function stepsUnder(page: string, heading?: string): Step[] {
 }
 
 const uninstalls = (step: Step): boolean => step.kind === 'run' && step.script.startsWith('helm uninstall')
+const edits = (step: Step): boolean => step.kind === 'run' && step.script.startsWith('kubectl patch')
+
+/** The parts of the section of README.md: the installation, the edit that is rolled back, and the end. */
+function readmeParts(): readonly [installs: Step[], rollsBack: Step[], uninstalls: Step[]] {
+  const steps = stepsUnder('README.md', 'On Kubernetes')
+  const [edit, end] = [steps.findIndex(edits), steps.findIndex(uninstalls)]
+  expect(0 < edit && edit < end).toBe(true)
+  return [steps.slice(0, edit), steps.slice(edit, end), steps.slice(end)]
+}
 
 export function firstSteps(): void {
   const place = new Namespace('muster')
@@ -68,9 +81,13 @@ export function firstSteps(): void {
     const home = join(scratch, 'home')
     for (const folder of [home, reader('')]) mkdirSync(folder)
     for (const name of CLONE) symlinkSync(join(process.cwd(), name), reader(name))
-    const PATH = [...['kubectl', 'helm'].map((name) => dirname(programPath(name) ?? '')), process.env['PATH']].join(':')
+    const bin = join(scratch, 'bin')
+    writeTools(bin, pack(DIST, scratch), MODULES)
+    const programs = ['kubectl', 'helm'].map((name) => dirname(programPath(name) ?? ''))
+    const PATH = [bin, ...programs, dirname(process.execPath), process.env['PATH']].join(':')
     terminal = new Terminal(reader(''), home, { PATH, HOME: home, LANG: 'C.UTF-8', KUBECONFIG })
-  })
+    await terminal.run('npm install muster')
+  }, STEP_MS)
   afterAll(async () => {
     if (scratch === '') return // The installation existed before this test.
     await terminal.close()
@@ -80,10 +97,14 @@ export function firstSteps(): void {
     console.log(figures.join('\n'))
   }, STEP_MS)
 
-  step('install within 90 s by the commands of README.md, and wait until a FleetWorker is Ready', async () => {
+  step('install within 90 s by the commands of README.md, and wait until the workers of a set are ready', async () => {
     const beganMs = performance.now()
-    await take(stepsUnder('README.md', 'On Kubernetes').filter((each) => !uninstalls(each)))
+    await take(readmeParts()[0])
     expect(performance.now() - beganMs).toBeLessThan(INSTALLS_WITHIN_MS)
+  })
+
+  step('edit the set by the commands of README.md: the edit fails its gate, and the workers return', async () => {
+    await take(readmeParts()[1])
   })
 
   step('find the tokens that the operator created', async () => {
@@ -132,7 +153,7 @@ export function firstSteps(): void {
   })
 
   step('uninstall by the commands of README.md, and leave no object behind', async () => {
-    await take(stepsUnder('README.md', 'On Kubernetes').filter(uninstalls))
+    await take(readmeParts()[2])
     const left = await place.kubectl(
       'get',
       'customresourcedefinitions,clusterroles,clusterrolebindings,namespaces',

@@ -120,7 +120,7 @@ function workersText(workers: NonNullable<SetStatus['workers']>): string {
   const { updated = 0, pending = 0, acknowledged = 0 } = workers
   const others = ['unavailable', 'absent', 'failed', 'pinned', 'conflicted'] as const
   return [
-    `${updated} of ${updated + pending} updated, ${acknowledged} acknowledged`,
+    `${updated}${pending === 0 ? '' : ` of ${updated + pending}`} updated, ${acknowledged} acknowledged`,
     ...others.flatMap((state) => ((workers[state] ?? 0) === 0 ? [] : [`${workers[state]} ${state}`])),
   ].join(', ')
 }
