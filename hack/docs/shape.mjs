@@ -3,6 +3,8 @@
 const NAMED_PATTERNS = new Map([
   ['^[ -~]+$', 'printable ASCII'],
   ['^[ -~]*$', 'printable ASCII'],
+  ['^[^\\u0000-\\u001f\\u007f-\\u009f]+$', 'without control characters'],
+  ['^([1-9][0-9]?|100)%$', '1% to 100%'],
   ['^https?://', 'http or https URL'],
   ['^[^\\u0000-\\u001f\\u007f]*$', 'without control characters'],
   [

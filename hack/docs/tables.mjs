@@ -36,6 +36,8 @@ const NAMED = new Map(
     ['Submitted', protocol.SubmitResult],
     ['ReservedTask', protocol.ReservedTask],
     ['Claim', protocol.PoolClaim],
+    ['Rollout', protocol.RolloutShown],
+    ['RolloutReport', protocol.RolloutBody],
     ['name', protocol.Name],
     ['name', protocol.WorkerId],
     ['type', protocol.AutomationType],
@@ -57,6 +59,8 @@ const OBJECTS = [
   'CatalogEntry',
   'ReservedTask',
   'Claim',
+  'RolloutReport',
+  'Rollout',
 ]
 
 /** A generation has the schema of a token. */
@@ -74,7 +78,7 @@ function wordOf(book, name) {
 
 const TYPE = '/api/v1/automations/{type}'
 const SECTIONS = [
-  ['Workers', (path) => /^\/(?:workers|configs|revisions|enrolments)(?:\/|$)/.test(path.slice(TYPE.length))],
+  ['Workers', (path) => /^\/(?:workers|configs|revisions|enrolments|rollouts)(?:\/|$)/.test(path.slice(TYPE.length))],
   ['Output streams', (path) => path.startsWith(`${TYPE}/output`)],
   ['Tasks', (path) => path.startsWith(`${TYPE}/`)],
   ['Discovery', (path) => path.startsWith('/api/v1/') && !path.startsWith('/api/v1/pools')],

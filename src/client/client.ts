@@ -20,6 +20,7 @@ import { Enrolments } from './enrolments.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
 import { Output } from './output.ts'
 import { Revisions } from './revisions.ts'
+import { Rollouts } from './rollouts.ts'
 import { Tasks } from './tasks.ts'
 import { UndiciTransport, type ConnectionOptions } from './undici-transport.ts'
 import { Workers } from './workers.ts'
@@ -40,6 +41,7 @@ export class MasterClient {
   readonly output: Output
   readonly revisions: Revisions
   readonly enrolments: Enrolments
+  readonly rollouts: Rollouts
   readonly #caller: ApiCaller
   readonly #options: ClientOptions
 
@@ -53,6 +55,7 @@ export class MasterClient {
     this.output = new Output(this.#caller, options)
     this.revisions = new Revisions(this.#caller)
     this.enrolments = new Enrolments(this.#caller)
+    this.rollouts = new Rollouts(this.#caller)
   }
 
   /** Returns the installed automations; never empty. */

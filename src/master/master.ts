@@ -35,6 +35,7 @@ import { createMetrics, fleetSnapshots, workforceOf, worstByRevision, type Fleet
 import { createOverload } from './overload.ts'
 import { createPools } from './pools/index.ts'
 import { Queue } from './queue/index.ts'
+import { createRollouts } from './rollouts/index.ts'
 import { createRegistry } from './registry/index.ts'
 import { createRpc } from './rpc/index.ts'
 import { createStreams } from './streams/index.ts'
@@ -269,8 +270,22 @@ function createFleetParts(
   const rpc = createRpc(deps, queue)
   const pools = createPools(deps)
   const events = createEvents({ ...deps, masters, announce })
+  const rollouts = createRollouts(deps)
   const load = createLoad({ ...deps, workforce: async (type) => workforceOf(await workersOf(type)) })
-  const parts: readonly Part[] = [audit, masters, overload, streams, queue, rpc, registry, control, pools, events, load]
+  const parts: readonly Part[] = [
+    audit,
+    masters,
+    overload,
+    streams,
+    queue,
+    rpc,
+    registry,
+    control,
+    pools,
+    events,
+    rollouts,
+    load,
+  ]
   return { parts, masters, queue, control, snapshot, load }
 }
 

@@ -84,6 +84,13 @@ export const EVENTS = {
   'queue.totals': Data({ ...ofType, queue: QueueTotals }),
   'queue.paused': Data({ ...ofType, paused: QueuePause }),
   'queue.resumed': Data({ ...ofType, actor: Type.String() }),
+  'rollout.changed': Data({
+    ...ofType,
+    set: Type.String(),
+    revision: Type.String(),
+    phase: Type.String(),
+    stage: Type.Integer(),
+  }),
   reset: Data({ ts: Seconds }),
 } as const
 

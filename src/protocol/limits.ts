@@ -203,6 +203,10 @@ export const KEPT_REVISIONS = 32
 export const MAX_REVISIONS = 256
 /** Greatest number of enrolment rules of a type (D141). */
 export const MAX_ENROLMENTS = 16
+/** Greatest number of rollout reports of a type (D148). */
+export const MAX_ROLLOUTS = 64
+/** Largest rollout report, as JSON. */
+export const MAX_ROLLOUT_BYTES = 16_384
 /** Greatest number of patterns of worker ids in an enrolment rule. */
 export const MAX_ID_PATTERNS = 16
 /** Greatest number of counters of plugins that the tally of a revision keeps (D138). */

@@ -38,6 +38,8 @@ export const WORKER_LABEL_VALUE_PATTERN = '^[ -~]*$'
 const REVISION_PATTERN = '^[a-z0-9][a-z0-9_.-]{0,62}$'
 /** The variant of a revision. */
 const VARIANT_PATTERN = '^[a-z0-9_.-]{1,32}$'
+/** A percentage from 1% to 100%. */
+export const PERCENT_PATTERN = '^([1-9][0-9]?|100)%$'
 /** `traceparent` of W3C, version 00. */
 export const TRACEPARENT_PATTERN = '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
 
@@ -53,6 +55,7 @@ export const OWN_PATTERNS: ReadonlySet<string> = new Set([
   TRACEPARENT_PATTERN,
   REVISION_PATTERN,
   VARIANT_PATTERN,
+  PERCENT_PATTERN,
   POINTER_PATTERN,
 ])
 

@@ -8,7 +8,7 @@
  *   operate    drain and forget workers, replay dead tasks, cancel tasks, set `enabled` and `slots` of a config
  *   consume    pop outputs, which removes them
  *   purge      remove dead tasks
- *   configure  change every field of a config, many configs, revisions, enrolment rules, and claims
+ *   configure  change every field of a config, many configs, revisions, enrolment rules, rollout reports, and claims
  *   fleet      what belongs to no single type: the list of automations, the catalog, pools
  *   scale      the load of the types, for autoscalers (D140)
  *   work       what workers do: poll their config, reserve and settle tasks

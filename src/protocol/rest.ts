@@ -26,6 +26,7 @@ import {
   RetainSeconds,
   TtlSeconds,
 } from './names.ts'
+import { OverviewRollout } from './rollouts.ts'
 import { GroupBody, GroupsFields } from './task-groups.ts'
 import { FailedAttempt } from './task-state.ts'
 import { Labels, OnConflict, RetryFields, taskExtras, TraceParent, TraceState, UniqueUntil } from './task-extras.ts'
@@ -342,6 +343,7 @@ export const OverviewBody = ResponseObject({
       slots: Type.Integer(),
       queue: Nullable(QueueTotals),
       stream: ResponseObject({ length: Type.Integer() }),
+      rollouts: Type.Optional(Type.Array(OverviewRollout)),
     }),
   ),
 })

@@ -37,6 +37,7 @@ export type GroupName =
   | 'configs'
   | 'revisions'
   | 'enrolments'
+  | 'rollouts'
   | 'stats'
   | 'streams'
   | 'tasks'
@@ -181,6 +182,17 @@ export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
     },
     remove: (type, of) => names('name', [type, of]),
     list: (type) => name('type', type),
+  },
+  rollouts: {
+    put: (type, report) => {
+      names('name', [type, report.name])
+      text('head', report.head)
+      text('body', report.body)
+      integer('reportedAtMs', report.reportedAtMs, 0, ANY)
+    },
+    remove: (type, of) => names('name', [type, of]),
+    list: (type) => name('type', type),
+    heads: (types) => names('types', types),
   },
   stats: {
     read: (of, sinceSeconds, limit) => {

@@ -28,6 +28,7 @@
 import type { Bus } from './contract/bus.ts'
 import type { Configs, StatsHistory } from './contract/configs.ts'
 import type { Enrolments } from './contract/enrolments.ts'
+import type { Rollouts } from './contract/rollouts.ts'
 import type { EventLog } from './contract/events.ts'
 import type { Pools } from './contract/pools.ts'
 import type { Revisions } from './contract/revisions.ts'
@@ -44,6 +45,7 @@ export type * from './contract/cancels.ts'
 export type * from './contract/configs.ts'
 export type * from './contract/dead-letters.ts'
 export type * from './contract/enrolments.ts'
+export type * from './contract/rollouts.ts'
 export type * from './contract/events.ts'
 export type * from './contract/outcomes.ts'
 export type * from './contract/pauses.ts'
@@ -100,6 +102,7 @@ export interface Backend {
   readonly configs: Configs
   readonly revisions: Revisions
   readonly enrolments: Enrolments
+  readonly rollouts: Rollouts
   readonly stats: StatsHistory
   readonly streams: Streams
   readonly tasks: Tasks

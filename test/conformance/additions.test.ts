@@ -12,6 +12,7 @@ import {
   type ConformanceFixture,
 } from './fixture.ts'
 import { eventually } from '../kit/index.ts'
+import { rolloutReport } from '../kit/rollout-report.ts'
 
 interface Event {
   readonly id: string
@@ -286,6 +287,47 @@ onEachStore('additions', (open) => {
       config: { enabled: true, slots: 3 },
     })
     expect(await fixture.record('w-10')).toMatchObject(plain)
+  })
+
+  it('D148a: a report of a rollout is stored, listed with the time of the master, replaced and removed', async () => {
+    const fixture = await open()
+    const rollouts = `${API}/automations/mailer/rollouts`
+    const list = async (): Promise<Json[]> => (await fixture.call('GET', rollouts)).body.rollouts
+    const put = (more: object) => fixture.call('PUT', `${rollouts}/s1`, { body: { ...rolloutReport(), ...more } })
+    expect((await put({ limit: 3 })).body).toMatchObject({ rollout: 's1', limit: 3, update_revision: 'r2' })
+    const [first] = await list()
+    expect(first).toMatchObject({ rollout: 's1', reported_at: expect.any(Number), set: { name: 'crawlers' } })
+    expect((await put({ limit: 4 })).status).toBe(200)
+    expect(await list()).toMatchObject([{ rollout: 's1', limit: 4 }])
+    expect((await put({ unknown: 1 })).status).toBe(422)
+    expect(await fixture.status('DELETE', '/mailer/rollouts/s1')).toBe(200)
+    expect(await fixture.status('DELETE', '/mailer/rollouts/s1')).toBe(404)
+    expect(await list()).toEqual([])
+  })
+
+  it('D148b: another revision, attempt, phase or stage, and a removal, is an event; a count is none', async () => {
+    const fixture = await open()
+    const path = `${API}/automations/mailer/rollouts/s1`
+    const stream = await fixture.listen(`${API}/events`)
+    const { counts } = rolloutReport()
+    for (const more of [{}, { counts: { ...counts, updated: 9 } }, { stage: 2 }])
+      await fixture.call('PUT', path, { body: { ...rolloutReport(), ...more } })
+    await fixture.call('DELETE', path)
+    const of = (phase: string, stage: number) => ({ set: 'prod/crawlers', revision: 'r2', phase, stage })
+    const changes = () => eventsOf(stream).filter(({ name }) => name === 'rollout.changed')
+    await eventually(async () => {
+      await fixture.time.advance(50)
+      return changes().length >= 3
+    })
+    expect(changes().map(({ data }) => data)).toMatchObject([of('Baking', 1), of('Baking', 2), of('Removed', 2)])
+  })
+
+  it('D148c: the overview shows the rollouts of a type where there are any', async () => {
+    const fixture = await open()
+    await fixture.call('PUT', `${API}/automations/mailer/rollouts/s1`, { body: rolloutReport() })
+    const { mailer, brief } = (await fixture.call('GET', `${API}/overview`)).body.automations
+    expect(mailer.rollouts).toEqual([{ name: 's1', set: 'prod/crawlers', phase: 'Baking', stage: 1, stages: 3 }])
+    expect(Object.keys(brief)).not.toContain('rollouts')
   })
 
   it('D142a: the record shows an orderly end, close code 4100, until the next register, in both views', async () => {

@@ -33,7 +33,7 @@ const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', '
 
 /** Methods that change nothing. */
 const READING = new Set([
-  ...'info get page history read tail peek length bytes list sizes'.split(' '),
+  ...'info get page history read tail peek length bytes list sizes heads'.split(' '),
   ...'locate describe queue bodies dead newestDeath counts countDue groups'.split(' '),
 ])
 /** Calls that a full store rejects, because they make it grow. */
@@ -43,6 +43,7 @@ const GROWING = new Set([
   'configs.putMany',
   'revisions.put',
   'enrolments.put',
+  'rollouts.put',
   'streams.push',
   'workers.register',
 ])
@@ -382,6 +383,7 @@ export class StoreClient implements Backend {
   readonly configs = this.#groups.configs
   readonly revisions = this.#groups.revisions
   readonly enrolments = this.#groups.enrolments
+  readonly rollouts = this.#groups.rollouts
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

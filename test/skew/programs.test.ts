@@ -7,6 +7,7 @@ import { ADMIN_TOKEN, Fleet, WORKER_TOKEN, type Proc } from '../e2e/fleet.ts'
 import { startMuster } from '../kit/built-command.ts'
 import { eventually } from '../kit/index.ts'
 import { startRedis, withRedisServer } from '../kit/redis-server.ts'
+import { rolloutReport } from '../kit/rollout-report.ts'
 import { forgetDocument } from '../openapi/every-response.ts'
 import { CURRENT, PREVIOUS, settingsOf } from './release.ts'
 
@@ -279,6 +280,32 @@ withRedisServer('a store with enrolment rules, which the previous release does n
       await joinWorker('w-3')
       expect(await configOf('w-2')).toMatchObject({ enabled: false, slots: 1 })
       expect(await configOf('w-3')).toMatchObject({ enabled: true, slots: 3 })
+    },
+    60_000,
+  )
+})
+
+withRedisServer('a store with rollout reports, which the previous release does not know', () => {
+  it.each(['SQLite', 'Redis'] as const)(
+    'on %s is served by it, and shows them again (D148)',
+    async (kind) => {
+      const redis = kind === 'Redis' ? await startRedis({ appendfsync: 'always' }) : undefined
+      if (redis !== undefined) open.push(() => redis.close())
+      const fleet = new Fleet(redis?.url)
+      open.push(() => fleet.stop())
+      const restart = async (checkout: string): Promise<void> => {
+        await fleet.stopMaster()
+        forgetDocument(fleet.url)
+        await startMaster(fleet, checkout)
+      }
+      const list = () => fleet.ok<{ rollouts: { rollout: string }[] }>('GET', `${SLOW}/rollouts`)
+      await startMaster(fleet, CURRENT)
+      await fleet.ok('PUT', `${SLOW}/rollouts/s1`, rolloutReport())
+      const stored = await list()
+      await restart(PREVIOUS)
+      expect(await fleet.ok('GET', `${SLOW}/workers`)).toEqual([])
+      await restart(CURRENT)
+      expect(await list()).toEqual(stored)
     },
     60_000,
   )

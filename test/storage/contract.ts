@@ -6,6 +6,7 @@ import { bulkConfigs } from './contract/bulk-configs.ts'
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
 import { enrolments } from './contract/enrolments.ts'
+import { rollouts } from './contract/rollouts.ts'
 import { lifecycle } from './contract/lifecycle.ts'
 import { namespaces } from './contract/namespaces.ts'
 import { pieces } from './contract/pieces.ts'
@@ -68,6 +69,7 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     bulkConfigs,
     revisions,
     enrolments,
+    rollouts,
     pools,
     primitives,
     namespaces,

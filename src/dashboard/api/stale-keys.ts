@@ -12,6 +12,7 @@ export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: Fle
   if (name === 'reset') return 'all'
   if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type], ['dead', type]]
   if (name === 'queue.paused' || name === 'queue.resumed') return [['overview'], ['queue', type]]
+  if (name === 'rollout.changed') return [['overview'], ['rollouts', type], ['revisions', type]]
   if (!name.startsWith('worker.')) return []
   const config: readonly ReadKey[] =
     name === 'worker.config_changed' || name === 'worker.config_applied' ? [['history', type, id]] : []

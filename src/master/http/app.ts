@@ -225,7 +225,7 @@ function writeAudit(
     action,
     route: `${method} ${path}`,
     type: params['type'] ?? null,
-    object: params['id'] ?? params['task_id'] ?? params['revision'] ?? params['enrolment'] ?? null,
+    object: params['id'] ?? params['task_id'] ?? params['revision'] ?? params['enrolment'] ?? params['rollout'] ?? null,
     actor: principal,
     claimedActor: typeof claimed === 'string' ? claimed : undefined,
     requestId: context.id,

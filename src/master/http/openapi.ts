@@ -100,6 +100,7 @@ const PATH_SCHEMAS: Readonly<Record<string, object>> = {
   id: { ...WorkerId, not: { enum: ['.', '..'] } },
   revision: RevisionName,
   enrolment: RevisionName,
+  rollout: RevisionName,
 }
 
 const pathParameters = (path: string): object[] =>

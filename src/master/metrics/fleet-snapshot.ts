@@ -5,7 +5,7 @@
  */
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerState } from '../../protocol/index.ts'
-import type { Counts, GroupTotals, WorkerRow } from '../../storage/index.ts'
+import type { Counts, GroupTotals, RolloutHead, WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { troubleOf, type Trouble } from './worst-workers.ts'
 
@@ -36,6 +36,7 @@ export interface TypeNumbers {
   readonly counts: Counts | null
   /** null if the tasks of the type have no groups. */
   readonly groups: GroupTotals | null
+  readonly rollouts: readonly RolloutHead[]
 }
 export interface FleetSnapshot {
   readonly takenMs: number
@@ -67,10 +68,11 @@ async function take({
   const entries = [...catalog.values()]
   const batch = entries.filter(({ kind }) => kind === 'BatchAutomation')
   const pools = [...new Set(entries.flatMap((entry) => [...entry.pools.keys()]))]
-  const [workers, lengths, bytes, counts, sizes] = await Promise.all([
+  const [workers, lengths, bytes, rollouts, counts, sizes] = await Promise.all([
     Promise.all(entries.map((entry) => workersOf(backend, entry))),
     backend.streams.length(entries.map(({ type }) => type)),
     backend.streams.bytes(entries.map(({ type }) => type)),
+    backend.rollouts.heads(entries.map(({ type }) => type)),
     batch.length === 0 ? [] : backend.tasks.counts(batch.map(({ type }) => type)),
     pools.length === 0 ? [] : backend.pools.sizes(pools),
   ])
@@ -85,6 +87,7 @@ async function take({
       streamBytes: bytes[index] ?? 0,
       counts: countsByType.get(type) ?? null,
       groups: groups === null ? null : (countsByType.get(type)?.groups ?? NO_GROUPS),
+      rollouts: rollouts[index] ?? [],
     })),
     pools: pools.map((pool, index) => ({ pool, size: sizes[index] ?? 0 })),
   }

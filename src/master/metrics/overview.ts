@@ -7,6 +7,7 @@ import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../pro
 import { covers } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import { totalsBody } from '../queue/index.ts'
+import { overviewOfReports } from '../rollouts/index.ts'
 import type { FleetSnapshot, TypeNumbers, WorkerNumbers } from './fleet-snapshot.ts'
 
 export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
@@ -44,13 +45,14 @@ export function workforceOf(workers: readonly WorkerNumbers[]): { readonly slots
 }
 
 function overviewOf(numbers: TypeNumbers): OverviewBody['automations'][string] {
-  const { kind, workers, counts, streamLength } = numbers
+  const { kind, workers, counts, rollouts, streamLength } = numbers
   return {
     kind,
     workers: workersOf(workers),
     slots: slotsOf(numbers),
     queue: counts === null ? null : totalsBody(counts),
     stream: { length: streamLength },
+    ...(rollouts.length > 0 && { rollouts: overviewOfReports(rollouts) }),
   }
 }
 

@@ -19,8 +19,6 @@ export const DAY_SECONDS = 86_400
 
 export const WORKER_ID_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._:@-]*[A-Za-z0-9])?$'
 export const FIELD_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]*$'
-/** 1 % to 100 %, as text. */
-export const PERCENT_PATTERN = '^([1-9][0-9]?|100)%$'
 
 type Rule = { readonly rule: string; readonly message: string }
 export const rules = (...all: readonly Rule[]) => ({ 'x-kubernetes-validations': all })

@@ -10,18 +10,11 @@
 import {
   MAX_LABELS_PER_WORKER,
   MAX_WORKER_LABEL_CHARS,
+  PERCENT_PATTERN,
   WORKER_LABEL_KEY_PATTERN,
   WORKER_LABEL_VALUE_PATTERN,
 } from '../../protocol/index.ts'
-import {
-  configFaults,
-  isWorkerId,
-  PERCENT_PATTERN,
-  slotsRangeFaults,
-  twice,
-  typeFaults,
-  valueFaults,
-} from '../config/index.ts'
+import { configFaults, isWorkerId, slotsRangeFaults, twice, typeFaults, valueFaults } from '../config/index.ts'
 import { gatesFaults } from './gates/index.ts'
 import {
   ACK_TIMEOUT_SECONDS,

@@ -4,8 +4,13 @@
  * Part of schema.ts.
  */
 import { Type, type Static } from 'typebox'
-import { MAX_WORKER_LABEL_CHARS, WORKER_LABEL_KEY_PATTERN } from '../../protocol/index.ts'
-import { DAY_SECONDS, int, PERCENT_PATTERN, rules, text, time } from '../config/index.ts'
+import {
+  MAX_WORKER_LABEL_CHARS,
+  PERCENT_PATTERN,
+  ROLLOUT_PHASES,
+  WORKER_LABEL_KEY_PATTERN,
+} from '../../protocol/index.ts'
+import { DAY_SECONDS, int, rules, text, time } from '../config/index.ts'
 import {
   DEFAULT_MAX_ERRORS,
   DEFAULT_MAX_INCREASE,
@@ -137,17 +142,8 @@ export const Rollout = Type.Object(
 )
 export type Rollout = Static<typeof Rollout>
 
-/** In the order in which a rollout without problems has them; then those of one that failed. */
-const PHASES = [
-  'Writing',
-  'Acknowledging',
-  'Baking',
-  'WaitingForApproval',
-  'Inconclusive',
-  'Failed',
-  'RollingBack',
-  'RolledBack',
-] as const
+/** The status has no rollout when it is complete. */
+const PHASES = ROLLOUT_PHASES.filter((phase) => phase !== 'Complete')
 export type Phase = (typeof PHASES)[number]
 
 const FAILED_PHASES: ReadonlySet<string> = new Set<Phase>(['Failed', 'RollingBack', 'RolledBack'])

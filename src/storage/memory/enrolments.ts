@@ -1,6 +1,6 @@
 /** @module storage/memory/enrolments  Implements `enrolments` of the contract: the rules of each type by name. */
 import { MAX_ENROLMENTS } from '../../protocol/index.ts'
-import { byRuleName, type EnrolmentPutResult, type EnrolmentRule, type EnrolmentRules } from '../index.ts'
+import { byName, type EnrolmentPutResult, type EnrolmentRule, type EnrolmentRules } from '../index.ts'
 import type { Enrolments, Sync } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { MemoryRevisions } from './revisions.ts'
@@ -55,7 +55,7 @@ export class MemoryEnrolments implements Sync<Enrolments> {
 
   list(type: string): EnrolmentRules {
     const rules = [...(this.#types.get(type)?.rules.values() ?? [])]
-    return { version: this.versionOf(type), rules: rules.toSorted(byRuleName) }
+    return { version: this.versionOf(type), rules: rules.toSorted(byName) }
   }
 
   versionOf(type: string): string {

@@ -17,6 +17,7 @@ import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
 import { MemoryEnrolments } from './enrolments.ts'
 import { MemoryPools } from './pools.ts'
 import { MemoryRevisions } from './revisions.ts'
+import { MemoryRollouts } from './rollouts.ts'
 import { MemoryStreams } from './streams.ts'
 import { MemoryTasks } from './tasks.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -53,6 +54,7 @@ function partsOf(store: Store, epoch: string): SyncGroups {
     configs: new MemoryConfigs(store, records, revisions),
     revisions,
     enrolments,
+    rollouts: new MemoryRollouts(store),
     stats: new MemoryStats(records),
     streams: new MemoryStreams(store),
     tasks: new MemoryTasks(store, records),
@@ -91,6 +93,7 @@ export class MemoryBackend implements Backend {
   readonly configs = this.#groups.configs
   readonly revisions = this.#groups.revisions
   readonly enrolments = this.#groups.enrolments
+  readonly rollouts = this.#groups.rollouts
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

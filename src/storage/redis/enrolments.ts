@@ -3,7 +3,7 @@
  * The `enrolments` of the contract. The rules lie beside the registry, so that a register compares their version in the
  * step that creates a record (workers-layout.ts).
  */
-import { byRuleName, type EnrolmentPutResult, type EnrolmentRule, type Enrolments } from '../index.ts'
+import { byName, type EnrolmentPutResult, type EnrolmentRule, type Enrolments } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { keysOfType } from './keys.ts'
 import { script } from './script.ts'
@@ -33,7 +33,7 @@ export function createEnrolments(caller: Caller): Enrolments {
         if (name === VERSION) version = text
         else rules.push({ name, ...ruleOf(text), body: body ?? '' })
       }
-      return { version, rules: rules.toSorted(byRuleName) }
+      return { version, rules: rules.toSorted(byName) }
     },
   }
 }

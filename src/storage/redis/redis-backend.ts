@@ -38,6 +38,7 @@ import { createLocks } from './locks.ts'
 import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
 import { createEnrolments } from './enrolments.ts'
+import { createRollouts } from './rollouts.ts'
 import { createRevisions } from './revisions.ts'
 import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
@@ -72,6 +73,7 @@ export class RedisBackend implements Backend {
   readonly configs: Backend['configs']
   readonly revisions: Backend['revisions']
   readonly enrolments: Backend['enrolments']
+  readonly rollouts: Backend['rollouts']
   readonly stats: Backend['stats']
   readonly streams: Backend['streams']
   readonly tasks: Tasks
@@ -119,6 +121,7 @@ export class RedisBackend implements Backend {
       configs: createConfigs(connection),
       revisions: createRevisions(connection),
       enrolments: createEnrolments(connection),
+      rollouts: createRollouts(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
       tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
@@ -133,6 +136,7 @@ export class RedisBackend implements Backend {
     this.configs = groups.configs
     this.revisions = groups.revisions
     this.enrolments = groups.enrolments
+    this.rollouts = groups.rollouts
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

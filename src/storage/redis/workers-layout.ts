@@ -19,6 +19,7 @@
  *   ro     ZSET of the revisions in the order in which they were stored    rd   revision → config
  *   en     enrolment rule → `revision/variant:managed by`, and '' → the version, `last change ms.changes`
  *   eb     enrolment rule → its body
+ *   rh     rollout report → `reported, ms:head`                rb     rollout report → its body
  *   rt     revision → its tally as JSON, once something was added; a release before D138 does not delete it
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first

@@ -63,6 +63,7 @@ export class SqliteBackend implements Backend {
   readonly configs: Groups['configs']
   readonly revisions: Groups['revisions']
   readonly enrolments: Groups['enrolments']
+  readonly rollouts: Groups['rollouts']
   readonly stats: Groups['stats']
   readonly streams: Groups['streams']
   readonly tasks: Groups['tasks']
@@ -111,6 +112,7 @@ export class SqliteBackend implements Backend {
     this.configs = groups.configs
     this.revisions = groups.revisions
     this.enrolments = groups.enrolments
+    this.rollouts = groups.rollouts
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

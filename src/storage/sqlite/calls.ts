@@ -47,6 +47,7 @@ const RULES = {
   configs: { put: GROWS, putMany: GROWS, get: READ, history: READ, raise: WRITE },
   revisions: { put: GROWS, get: READ, list: READ, addTallies: RELAXED },
   enrolments: { put: GROWS, remove: WRITE, list: READ },
+  rollouts: { put: GROWS, remove: WRITE, list: READ, heads: READ },
   stats: { read: READ },
   streams: { push: SPAREABLE, tail: READ, peek: READ, pop: WRITE, length: READ, bytes: READ, trim: WRITE },
   tasks: {

@@ -3,7 +3,7 @@
  * SqliteEnrolments stores the enrolment rules of each type. `enrolled` has their version, which a register compares.
  */
 import { MAX_ENROLMENTS } from '../../protocol/index.ts'
-import { byRuleName, type EnrolmentPutResult, type EnrolmentRule, type EnrolmentRules } from '../index.ts'
+import { byName, type EnrolmentPutResult, type EnrolmentRule, type EnrolmentRules } from '../index.ts'
 import type { Enrolments, Sync } from '../index.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
@@ -72,7 +72,7 @@ export class SqliteEnrolments implements Sync<Enrolments> {
   list(typeName: string): EnrolmentRules {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return { version: '', rules: [] }
-    return { version: this.versionOf(type), rules: this.#sql.list.all(type).toSorted(byRuleName) }
+    return { version: this.versionOf(type), rules: this.#sql.list.all(type).toSorted(byName) }
   }
 
   /** Records that a worker was enrolled with the revision. */

@@ -31,7 +31,7 @@
  * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the
  * last bulk change, which wrote generation `variant_gen` (config-labels.ts). The `config` of a bulk change in
  * `cfg_history` is that revision with the fields that differ. `enrolment` has the rules by which a type enrols workers;
- * `enrolled` counts their changes, and has the time of the last one.
+ * `enrolled` counts their changes, and has the time of the last one. `rollout` has the reports of rollouts.
  *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
@@ -117,6 +117,8 @@ CREATE TABLE IF NOT EXISTS enrolment(type INTEGER, name TEXT, revision TEXT NOT 
   managed_by TEXT, body TEXT NOT NULL, PRIMARY KEY(type, name)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS enrolled(type INTEGER PRIMARY KEY, changes INTEGER NOT NULL, changed INTEGER NOT NULL)
   STRICT;
+CREATE TABLE IF NOT EXISTS rollout(type INTEGER, name TEXT, reported INTEGER NOT NULL, head TEXT NOT NULL,
+  body TEXT NOT NULL, PRIMARY KEY(type, name)) STRICT;
 `
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
 export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [

@@ -19,6 +19,7 @@ import { SqliteKv } from './engine-kv.ts'
 import { SqliteLocks } from './engine-locks.ts'
 import { SqlitePools } from './engine-pools.ts'
 import { SqliteEnrolments } from './engine-enrolments.ts'
+import { SqliteRollouts } from './engine-rollouts.ts'
 import { SqliteRevisions } from './engine-revisions.ts'
 import { SqliteStats } from './engine-reports.ts'
 import { SqliteStreams } from './engine-streams.ts'
@@ -226,6 +227,7 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
     configs: new SqliteConfigs(deps, revisions),
     revisions,
     enrolments,
+    rollouts: new SqliteRollouts(deps),
     stats: new SqliteStats(deps, workers),
     streams,
     tasks,

@@ -421,4 +421,19 @@ export const TASK_CONTROL: readonly Row[] = [
     'Masters and workers of an earlier release are not affected by the end of the other.',
     by('skew/programs.test.ts', 'shows an orderly end only if both are current (D142)'),
   ],
+  ['D148a', 'A report of a rollout is stored, listed with the time of the master, replaced and removed.'],
+  ['D148b', 'Another revision, attempt, phase or stage, and a removal, is an event; a count is none.'],
+  ['D148c', 'The overview shows the rollouts of a type where there are any.'],
+  [
+    'D148d',
+    'A report has at most 16 KiB and a type at most 64 of them, and every field is bounded.',
+    by('master/rollouts/rollouts.test.ts', 'reject a report of more than 16 KiB, with its size and the bound'),
+    by('master/rollouts/rollouts.test.ts', 'reject one report more than the maximum, and still replace the others'),
+    by('master/rollouts/rollouts.test.ts', 'reject %s'),
+  ],
+  [
+    'D148e',
+    'A store with reports is served by a master of an earlier release, which ignores them.',
+    by('skew/programs.test.ts', 'on %s is served by it, and shows them again (D148)'),
+  ],
 ]

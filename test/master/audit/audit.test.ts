@@ -8,6 +8,7 @@ import type { AuditClass } from '../../../src/master/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
+import { rolloutReport } from '../../kit/rollout-report.ts'
 import { head, runMaster, sendRaw, startTestMaster, TOKENS } from '../../kit/running-master.ts'
 
 interface AuditLine {
@@ -82,6 +83,9 @@ describe('an audited change', () => {
       ['PUT', `${MAILER}/enrolments/e1`, { id_patterns: ['*'], revision: 'r1' }],
       ['PUT', `${MAILER}/enrolments/e1`, { id_patterns: ['*'], revision: 'r1' }],
       ['DELETE', `${MAILER}/enrolments/e1`],
+      ['PUT', `${MAILER}/rollouts/s1`, rolloutReport()],
+      ['PUT', `${MAILER}/rollouts/s1`, rolloutReport()],
+      ['DELETE', `${MAILER}/rollouts/s1`],
       ['POST', `${W1}/drain`],
       ['POST', `${MAILER}/tasks`, { payload: { to: 'a' } }],
       ['POST', `${MAILER}/tasks/batch`, tasks],
@@ -105,6 +109,9 @@ describe('an audited change', () => {
       ['enrolment.put', 'e1', 'done', 1],
       ['enrolment.put', 'e1', 'done', 0],
       ['enrolment.delete', 'e1', 'done', 1],
+      ['rollout.put', 's1', 'done', 1],
+      ['rollout.put', 's1', 'done', 0],
+      ['rollout.delete', 's1', 'done', 1],
       ['worker.drain', 'w1', 'done', 1],
       ['task.submit', null, 'done', 1],
       ['task.submit', null, 'done', 2],

@@ -12,6 +12,7 @@ import { checkedGroups } from '../../../src/storage/redis/checked-groups.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
 import { createEnrolments } from '../../../src/storage/redis/enrolments.ts'
+import { createRollouts } from '../../../src/storage/redis/rollouts.ts'
 import { faultOf, isMissingScript } from '../../../src/storage/redis/errors.ts'
 import { PREFIX } from '../../../src/storage/redis/keys.ts'
 import { createKv } from '../../../src/storage/redis/kv.ts'
@@ -38,6 +39,7 @@ export function directStore(client: Redis, clock: Clock): Backend {
     configs: createConfigs(caller),
     revisions: createRevisions(caller),
     enrolments: createEnrolments(caller),
+    rollouts: createRollouts(caller),
     stats: createStats(caller),
     streams: createStreams(caller, () => 'asked'),
     tasks: createTasks(caller, randomUUID(), clock),

@@ -333,6 +333,14 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     },
   })),
+  'the comparison of the heads of rollout reports': wrapped(({ rollouts }) => ({
+    rollouts: {
+      put: async (type, report) => {
+        const result = await rollouts.put(type, report)
+        return result === 'updated' ? 'changed' : result
+      },
+    },
+  })),
   'the generation of a forgotten worker': wrapped(({ workers }) => ({
     workers: {
       register: async (items) =>
@@ -396,6 +404,7 @@ export function counted(seen: Set<string>): Create {
       'configs',
       'revisions',
       'enrolments',
+      'rollouts',
       'streams',
       'pools',
       'locks',

@@ -66,6 +66,8 @@ const RESPONSES = [
   'put exists',
   'put unchanged',
   'put unknown_revision',
+  'put changed',
+  'put updated',
   'putMany stored',
   'putMany conflict',
   'putMany not_found',

@@ -5,6 +5,7 @@ import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { DEFAULTS, HARDWARE } from '../contract/fixture.ts'
 import { bulkCommands } from './bulk-commands.ts'
 import { enrolmentCommands } from './enrolment-commands.ts'
+import { rolloutCommands } from './rollout-commands.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
 import { MASTERS, TYPES, WORKERS, same } from './fixture.ts'
@@ -219,6 +220,7 @@ export const fleetCommands: AnyCommand[] = [
   raise,
   ...bulkCommands,
   ...enrolmentCommands,
+  ...rolloutCommands,
   masterBeat,
   masterBeat,
   read,

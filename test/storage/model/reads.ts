@@ -126,22 +126,26 @@ async function fleet({ store }: ModelFixture, { backend }: Real): Promise<void> 
     backend.workers.get(refs),
     backend.configs.get(refs),
   ])
-  const [revisions, enrolments, contents, histories, stats] = await Promise.all([
+  const [revisions, enrolments, reports, heads, contents, histories, stats] = await Promise.all([
     Promise.all(TYPES.map((type) => backend.revisions.list(type))),
     Promise.all(TYPES.map((type) => backend.enrolments.list(type))),
+    Promise.all(TYPES.map((type) => backend.rollouts.list(type))),
+    backend.rollouts.heads(TYPES),
     Promise.all(TYPES.map((type) => backend.revisions.get(type, REVISIONS))),
     Promise.all(refs.map((ref) => backend.configs.history(ref, 50))),
     Promise.all(refs.map((ref) => backend.stats.read(ref, 0, 10_000))),
   ])
   const workers = refs.map((ref) => store.fleet.find(ref))
   same(
-    { pages, rows, configs, revisions, enrolments, contents, histories, stats },
+    { pages, rows, configs, revisions, enrolments, reports, heads, contents, histories, stats },
     {
       pages: TYPES.map((type) => store.fleet.page(type)),
       rows: refs.map((ref) => store.fleet.row(ref)),
       configs: refs.map((ref) => store.fleet.managed(ref)),
       revisions: TYPES.map((type) => store.fleet.revisions.list(type)),
       enrolments: TYPES.map((type) => store.fleet.enrolments.list(type)),
+      reports: TYPES.map((type) => store.fleet.rollouts.list(type)),
+      heads: TYPES.map((type) => store.fleet.rollouts.heads(type)),
       contents: TYPES.map((type) => REVISIONS.map((name) => store.fleet.revisions.find(type, name)?.config ?? null)),
       histories: workers.map((worker) => worker?.history ?? []),
       stats: workers.map((worker) =>

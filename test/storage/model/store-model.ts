@@ -30,6 +30,7 @@ import type {
 } from '../../../src/storage/index.ts'
 import { EnrolmentsModel } from './enrolments-model.ts'
 import { RevisionsModel } from './revisions-model.ts'
+import { RolloutsModel } from './rollouts-model.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
 
@@ -60,6 +61,7 @@ export class FleetModel {
   readonly #workers = new Map<string, Mutable<Worker>>()
   readonly #forgotten = new Map<string, number>()
   readonly revisions: RevisionsModel
+  readonly rollouts = new RolloutsModel()
   readonly enrolments = new EnrolmentsModel((type, name) => this.revisions.find(type, name) !== undefined)
 
   constructor(time: Time) {

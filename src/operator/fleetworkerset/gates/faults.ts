@@ -4,8 +4,8 @@
  * older than the rule it breaks. Each fault is one sentence.
  * @see D144
  */
-import { PRINTABLE_PATTERN } from '../../../protocol/index.ts'
-import { PERCENT_PATTERN, twice } from '../../config/index.ts'
+import { PERCENT_PATTERN, PRINTABLE_PATTERN } from '../../../protocol/index.ts'
+import { twice } from '../../config/index.ts'
 import {
   DECIMAL_PATTERN,
   DEFAULT_MAX_ERRORS,

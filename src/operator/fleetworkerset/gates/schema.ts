@@ -9,8 +9,8 @@
  * @see D144
  */
 import { Type, type Static } from 'typebox'
-import { PRINTABLE_PATTERN } from '../../../protocol/index.ts'
-import { int, PERCENT_PATTERN, rules, text } from '../../config/index.ts'
+import { PERCENT_PATTERN, PRINTABLE_PATTERN, ROLLOUT_VERDICTS } from '../../../protocol/index.ts'
+import { int, rules, text } from '../../config/index.ts'
 
 export const MIN_RUNS = { minimum: 0, maximum: 1_000_000, default: 50 } as const
 export const DEFAULT_MAX_ERRORS = '1%'
@@ -26,9 +26,7 @@ const MAX_DECIMAL_CHARS = 11
 export const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
 type Quantile = (typeof QUANTILES)[number]
 
-/** What a gate concludes. `NoTraffic` and `NotApplicable` pass. */
-export const VERDICTS = ['Passed', 'Failed', 'Inconclusive', 'NoTraffic', 'NotApplicable'] as const
-export type Verdict = (typeof VERDICTS)[number]
+type Verdict = (typeof ROLLOUT_VERDICTS)[number]
 
 const decimal = (description: string, rule: { readonly rule: string; readonly message: string }, more: object = {}) =>
   text(MAX_DECIMAL_CHARS, description, { pattern: DECIMAL_PATTERN, ...more, ...rules(rule) })
@@ -142,7 +140,7 @@ export const GateResult = Type.Object({
   name: text(64, 'errors, failureRate, runSeconds, slot_failures, or counter.<name>.'),
   verdict: Type.Unsafe<Verdict>({
     type: 'string',
-    enum: VERDICTS,
+    enum: ROLLOUT_VERDICTS,
     description:
       'Passed, Failed, or Inconclusive (too little data). NoTraffic and NotApplicable do not stop a rollout.',
   }),

@@ -1,7 +1,8 @@
 /** Tests that the schema of gates and the faults found in code agree. */
 import { describe, expect, it } from '@jest/globals'
 import { Value } from 'typebox/value'
-import { Gates, gatesFaults, GateResult, VERDICTS } from '../../../../src/operator/fleetworkerset/gates/index.ts'
+import { ROLLOUT_VERDICTS } from '../../../../src/protocol/index.ts'
+import { Gates, gatesFaults, GateResult } from '../../../../src/operator/fleetworkerset/gates/index.ts'
 
 const counters = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ name: `c${index}`, maxRatio: '1.5' }))
@@ -59,7 +60,7 @@ describe('the schema of gates', () => {
     for (const field of Object.values(GateResult.properties)) expect(field).toHaveProperty('description')
     const largest = {
       name: 'x'.repeat(64),
-      verdict: VERDICTS[0],
+      verdict: ROLLOUT_VERDICTS[0],
       updated: 'x'.repeat(32),
       current: 'x'.repeat(32),
       allowed: 'x'.repeat(32),
