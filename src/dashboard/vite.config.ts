@@ -24,6 +24,7 @@ const twins = (): Plugin => ({
 
 /** Small components that several pages share but the first page does not need. One file of them is smaller than ten. */
 const SHARED_NAMES = [
+  'choices',
   'confirm-dialog',
   'copy-as',
   'count-input',
@@ -33,6 +34,7 @@ const SHARED_NAMES = [
   'json-view',
   'show-more',
   'state-badge',
+  'tabs',
   'typed-confirmation',
   'virtual-table',
   'window',
@@ -40,6 +42,9 @@ const SHARED_NAMES = [
   'item-count',
 ]
 const SHARED = new RegExp(`components/(?:${SHARED_NAMES.join('|')})\\.tsx?$`)
+
+/** Small modules that the first page shares with others. They import nothing, so their file is evaluated first. */
+const BASE = /dashboard\/(?:api\/installed|components\/(?:json-text|numbers)|settings\/preferences)\.ts$/
 
 export default defineConfig({
   base: './',
@@ -51,7 +56,15 @@ export default defineConfig({
     assetsInlineLimit: 0, // The content security policy does not allow `data:`.
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      output: { codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'shared', test: SHARED }] } },
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: 'shared', test: SHARED },
+            { name: 'base', test: BASE },
+          ],
+        },
+      },
     },
     sourcemap: false, // The dashboard is served without a token, and maps would multiply its size.
   },

@@ -21,6 +21,7 @@ import { AllTasks } from './all-tasks.tsx'
 import { FindDialog } from './find-dialog.tsx'
 import { PauseControl, PauseNotice } from './pause-control.tsx'
 import { QueueHistory } from './queue-history.tsx'
+import { QueueLoad } from './queue-load.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
 import { TaskGroups } from './task-groups.tsx'
@@ -130,6 +131,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
             </section>
           )}
           {automation.groups !== null && <TaskGroups type={type} most={automation.groups.max_in_flight} />}
+          <QueueLoad type={type} />
           <QueueHistory type={type} />
           <WaitingTasks type={type} />
         </>

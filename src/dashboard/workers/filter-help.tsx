@@ -12,6 +12,8 @@ const ROWS = [
   ['error:yes', 'has a last error'],
   ['managed:yes', 'managed by Kubernetes or another manager; also managed:mail/m-7'],
   ['label:zone=eu-1', 'has this label; label:zone for any value, comma means OR'],
+  ['revision:91bc02f7', 'config of this revision, as rolled out by a FleetWorkerSet'],
+  ['set:prod/crawlers', 'managed by this FleetWorkerSet; also set:crawlers'],
   ['cpu:>80 rss:>1gb slots:0', 'numbers with > < >= <='],
   ['seen:>30s', 'time since last seen in s, m, h or d'],
   ['-state:running', 'negation'],

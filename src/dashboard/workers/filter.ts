@@ -6,12 +6,15 @@
  *   type:mailer,probe           state:error,offline      any of several
  *   online:yes  enabled:no  behind:yes  error:yes  managed:yes  managed:mail/m-7
  *   label:zone  label:zone=eu-1,eu-2               has the label; has it with any of several values
+ *   revision:91bc02f7                              beginning of the revision of its config
+ *   set:crawlers  set:prod/crawlers                its config is managed by this FleetWorkerSet
  *   cpu:>80  rss:<200  slots:0  seen:>30s               numbers; seen takes s, m, h, d
  *   -state:running              not
  *
  * Unknown filters are reported and ignored, so a typo never empties the table.
  */
 import { isBehind, STATE_WORDS, stateWord } from './display-state.ts'
+import { managerOf } from './managed.ts'
 import { liveStats, type WorkerRow } from './row.ts'
 
 type Test = (row: WorkerRow, nowSeconds: number) => boolean
@@ -107,10 +110,7 @@ function yesNo(name: string, holds: Test): (value: string) => QualifierReading {
 }
 
 function stateReading(value: string): QualifierReading {
-  const wanted = value
-    .toLowerCase()
-    .split(',')
-    .filter((word) => word !== '')
+  const wanted = wordsOf(value)
   const wrong = wanted.find((word) => !STATE_WORDS.some((each) => each.toLowerCase() === word))
   if (wanted.length === 0 || wrong !== undefined) {
     const known = STATE_WORDS.map((each) => each.toLowerCase()).join(', ')
@@ -121,10 +121,7 @@ function stateReading(value: string): QualifierReading {
 }
 
 function typeReading(value: string): QualifierReading {
-  const wanted = value
-    .toLowerCase()
-    .split(',')
-    .filter((word) => word !== '')
+  const wanted = wordsOf(value)
   if (wanted.length === 0)
     return { kind: 'fault', fault: '"type:" takes automation types, for example type:mailer,probe.' }
   return { kind: 'test', test: ({ automation_type: type }) => wanted.includes(type) }
@@ -152,6 +149,36 @@ function labelReading(value: string): QualifierReading {
     },
   }
 }
+
+function revisionReading(value: string): QualifierReading {
+  const wanted = wordsOf(value)
+  if (wanted.length === 0)
+    return { kind: 'fault', fault: '"revision:" takes the beginning of a revision, for example revision:91bc02f7.' }
+  return {
+    kind: 'test',
+    test: ({ config_revision: revision }) => wanted.some((each) => revision?.startsWith(each) === true),
+  }
+}
+
+function setReading(value: string): QualifierReading {
+  const wanted = wordsOf(value)
+  if (wanted.length === 0)
+    return { kind: 'fault', fault: '"set:" takes the name of a FleetWorkerSet, for example set:prod/crawlers.' }
+  return {
+    kind: 'test',
+    test: ({ managed_by: by }) => {
+      const manager = by === null ? null : managerOf(by)
+      if (manager?.kind !== 'kubernetes' || manager.of !== 'FleetWorkerSet') return false
+      return wanted.includes(manager.object) || wanted.includes(manager.name)
+    },
+  }
+}
+
+const wordsOf = (value: string): readonly string[] =>
+  value
+    .toLowerCase()
+    .split(',')
+    .filter((word) => word !== '')
 
 function isInRange(value: number, sign: string, bound: number): boolean {
   switch (sign) {
@@ -205,6 +232,8 @@ const QUALIFIERS: ReadonlyMap<string, (value: string) => QualifierReading> = new
   ['enabled', yesNo('enabled', ({ config }) => config['enabled'] === true)],
   ['managed', managedReading],
   ['label', labelReading],
+  ['revision', revisionReading],
+  ['set', setReading],
   ['behind', yesNo('behind', isBehind)],
   ['error', yesNo('error', ({ last_error: error }) => error !== null)],
   ['cpu', number('cpu', { '': 1, '%': 1 }, (row) => liveStats(row)?.cpu_pct ?? null)],

@@ -6,15 +6,16 @@ import { managerOf } from './managed.ts'
 
 export function ManagedBadge({ by }: { readonly by: string | null }) {
   if (by === null) return null
-  const { kind, name } = managerOf(by)
-  if (kind === 'other')
+  const manager = managerOf(by)
+  const { name } = manager
+  if (manager.kind === 'other')
     return (
       <bdi className="soft" title={`Managed by ${name}`}>
         {name}
       </bdi>
     )
   return (
-    <span title={`Managed by FleetWorker ${name}`}>
+    <span title={`Managed by ${manager.of} ${name}`}>
       <span aria-hidden="true">⎈</span>
       <span className="hidden">Kubernetes </span> <bdi>{name}</bdi>
     </span>

@@ -1,14 +1,24 @@
-/** @module dashboard/workers/managed  Parses the manager of a config from `managed_by` (D31). */
+/** @module dashboard/workers/managed  Parses the manager of a config from `managed_by` (D31, D143). */
 
 export type Manager =
-  | { readonly kind: 'kubernetes'; readonly name: string; readonly namespace: string; readonly object: string }
+  | {
+      readonly kind: 'kubernetes'
+      readonly of: 'FleetWorker' | 'FleetWorkerSet'
+      readonly name: string
+      readonly namespace: string
+      readonly object: string
+    }
   | { readonly kind: 'other'; readonly name: string }
 
-const KUBERNETES = /^kubernetes:(?<namespace>[^/#]+)\/(?<object>[^/#]+)(?:#.*)?$/
+const KUBERNETES = /^kubernetes:(?<namespace>[^/#]+)\/(?<sets>fleetworkersets\/)?(?<object>[^/#]+)(?:#.*)?$/
 
-/** Parses `kubernetes:<ns>/<name>` and ignores a suffix after `#`. Any other value is returned as plain text. */
+/**
+ * Parses `kubernetes:<ns>/<name>` and `kubernetes:<ns>/fleetworkersets/<name>`, and ignores a suffix after `#`. Any
+ * other value is returned as plain text.
+ */
 export function managerOf(by: string): Manager {
-  const { namespace, object } = KUBERNETES.exec(by)?.groups ?? {}
+  const { namespace, object, sets } = KUBERNETES.exec(by)?.groups ?? {}
   if (namespace === undefined || object === undefined) return { kind: 'other', name: by }
-  return { kind: 'kubernetes', namespace, object, name: `${namespace}/${object}` }
+  const of = sets === undefined ? 'FleetWorker' : 'FleetWorkerSet'
+  return { kind: 'kubernetes', of, namespace, object, name: `${namespace}/${object}` }
 }

@@ -201,6 +201,17 @@ describe('a queue', () => {
     await page.getByText('Task not found').waitFor()
   })
 
+  it('shows its load: the backlog, the slots and how many it needs', async () => {
+    await fleet.queueTasks('mailer', 'bulk', 1_200, 2)
+    await fleet.add('mailer', 8)
+    const page = await open('#/tasks/mailer')
+    const load = page.getByRole('region', { name: 'Load' })
+    await load.getByText('1,200', { exact: true }).waitFor()
+    expect(await load.locator('dl.tiers').innerText()).toMatch(/^slots\s+[1-9]\d*\s+needed\s+[1-9]\d*$/)
+    await load.scrollIntoViewIfNeeded()
+    await look(page, 'load')
+  })
+
   it('shows more tasks on demand and keeps the shown ones while loading', async () => {
     await fleet.queueTasks('mailer', 'bulk', 30, 2)
     const page = await open('#/tasks/mailer')

@@ -121,14 +121,23 @@ describe('the fields of a bulk config change', () => {
 })
 
 describe('the manager of a config', () => {
-  it('is a FleetWorker with its namespace and without the suffix, or plain text', () => {
+  it('is a FleetWorker or a FleetWorkerSet with its namespace and without the suffix, or plain text', () => {
     expect(managerOf('kubernetes:mail/m-7#1234')).toEqual({
       kind: 'kubernetes',
+      of: 'FleetWorker',
       namespace: 'mail',
       object: 'm-7',
       name: 'mail/m-7',
     })
+    expect(managerOf('kubernetes:mail/fleetworkersets/senders#1234')).toEqual({
+      kind: 'kubernetes',
+      of: 'FleetWorkerSet',
+      namespace: 'mail',
+      object: 'senders',
+      name: 'mail/senders',
+    })
     expect(managerOf('terraform')).toEqual({ kind: 'other', name: 'terraform' })
     expect(managerOf('kubernetes:odd')).toEqual({ kind: 'other', name: 'kubernetes:odd' })
+    expect(managerOf('kubernetes:mail/pods/m-7').kind).toBe('other')
   })
 })

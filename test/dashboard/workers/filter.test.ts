@@ -15,6 +15,8 @@ const FLEET = [
     hardware: { hostname: 'edge one' },
     current_stats: { slots: 8, cpu_pct: 91.5, rss_mb: 2_048, ts: NOW },
     labels: { zone: 'us-1' },
+    config_revision: '91bc02f7a1c4/-',
+    managed_by: 'kubernetes:prod/fleetworkersets/probes#1a2b3c4d',
   }),
   row('p-2', {
     automation_type: 'probe',
@@ -24,7 +26,12 @@ const FLEET = [
     config: { enabled: false, slots: 0 },
     current_stats: null,
   }),
-  row('late', { last_seen: NOW - 60, labels: { zone: 'eu-1', rack: 'a b' } }),
+  row('late', {
+    config_revision: '7f3ac1d09b2e/*',
+    managed_by: 'kubernetes:test/fleetworkersets/probes#5e6f7a8b',
+    last_seen: NOW - 60,
+    labels: { zone: 'eu-1', rack: 'a b' },
+  }),
 ]
 
 describe('the filter of workers', () => {
@@ -45,8 +52,8 @@ describe('the filter of workers', () => {
     ['-online:no type:mailer', ['m-7', 'late']],
     ['enabled:no', ['p-2']],
     ['behind:yes', ['p-2']],
-    ['managed:yes', ['p-2']],
-    ['managed:no type:probe', ['p-1']],
+    ['managed:yes', ['p-1', 'p-2', 'late']],
+    ['managed:no type:mailer', ['m-7', 'm-8']],
     ['managed:mail/p-2', ['p-2']],
     ['label:zone=eu-1', ['late']],
     ['label:zone=eu-1,us-1', ['p-1', 'late']],
@@ -55,6 +62,13 @@ describe('the filter of workers', () => {
     ['label:zone=', []],
     ['label:constructor', []],
     ['-label:zone type:probe', ['p-2']],
+    ['revision:91bc02f7', ['p-1']],
+    ['revision:91BC02F7A1C4,7f3a', ['p-1', 'late']],
+    ['-revision:91bc type:probe', ['p-2']],
+    ['set:probes', ['p-1', 'late']],
+    ['set:prod/probes', ['p-1']],
+    ['set:prod', []],
+    ['set:p-2', []],
     ['error:yes', ['m-7']],
     ['cpu:>90', ['p-1']],
     ['cpu:>90%', ['p-1']],
@@ -79,6 +93,8 @@ describe('the filter of workers', () => {
     ['online:maybe', '"online:" takes yes or no, not "maybe".'],
     ['cpu:high', '"cpu:" takes a number, for example cpu:>10%, not "high".'],
     ['seen:>3weeks', '"seen:" takes a number, for example seen:>10s, not ">3weeks".'],
+    ['revision:', '"revision:" takes the beginning of a revision'],
+    ['set:,', '"set:" takes the name of a FleetWorkerSet'],
     ['managed:', '"managed:" takes yes, no or the name of a manager.'],
   ])('reports the fault in %s and applies the rest of the filter', (text, fault) => {
     expect(parseFilter(text).faults.join(' ')).toContain(fault)
