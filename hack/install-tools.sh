@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/tools
 go_at_least=1.26
 
-tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score coredns traefik pause'
+tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score coredns traefik pause keda'
 
 # What `go install` builds: package@version.
 package_of() {
@@ -34,15 +34,31 @@ module_of() {
     kubernetes) echo k8s.io/kubernetes ;;
     etcd) echo go.etcd.io/etcd/server/v3 ;;
     traefik) echo github.com/traefik/traefik/v3 ;; # Not 3.7: it needs modules that cannot be had.
+    keda) echo github.com/kedacore/keda/v2 ;;
     *) return 1 ;;
   esac
 }
-# What is built in the module of hack/tools: its own main package, or that of a tool.
-main_of() { case "$1" in traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;; *) echo . ;; esac; }
+# What is built in the module of hack/tools: its own main package, or that of a tool. Given a program's name.
+main_of() {
+  case "$1" in
+    traefik) echo github.com/traefik/traefik/v3/cmd/traefik ;;
+    keda-*) echo "github.com/kedacore/keda/v2/cmd/${1#keda-}" ;;
+    *) echo . ;;
+  esac
+}
 # The programs of a tool; the folder of the first is the folder of the tool.
 kubernetes_programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
-programs_of() { case "$1" in kubernetes) echo "${kubernetes_programs[@]}" ;; *) echo "$1" ;; esac; }
-tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *) echo kubernetes ;; esac; }
+programs_of() {
+  case "$1" in
+    kubernetes) echo "${kubernetes_programs[@]}" ;;
+    keda) echo keda-operator keda-adapter ;;
+    *) echo "$1" ;;
+  esac
+}
+tool_of() { case " $tools " in *" $1 "*) echo "$1" ;; *" ${1%%-*} "*) echo "${1%%-*}" ;; *) echo kubernetes ;; esac; }
+
+# The programs that are compiled: those of Kubernetes are one.
+mains_of() { case "$1" in kubernetes) echo kubernetes ;; *) programs_of "$1" ;; esac; }
 
 version_of() {
   local package
@@ -76,6 +92,7 @@ flags_of() {
         "-X $base.gitMajor=${kubernetes%%.*} -X $base.gitMinor=${minor%%.*}"
       ;;
     traefik) echo "-s -w -X github.com/traefik/traefik/v3/pkg/version.Version=$(version_of traefik)" ;;
+    keda) echo "-s -w -X github.com/kedacore/keda/v2/version.Version=$(version_of keda)" ;;
     helm3)
       echo "-s -w -X $capabilities.k8sVersionMajor=${kubernetes%%.*}" \
         "-X $capabilities.k8sVersionMinor=${minor%%.*}"
@@ -91,7 +108,13 @@ compile() {
     GOBIN=$folder go install -trimpath -ldflags "$flags" "$package"
     for built in "$folder"/*; do [ "$built" = "$folder/$tool" ] || mv "$built" "$folder/$tool"; done
   else
-    (cd "tools/$tool" && go build -mod=readonly -trimpath -ldflags "$flags" -o "$folder/$tool" "$(main_of "$tool")")
+    cd "tools/$tool"
+    for built in $(mains_of "$tool"); do
+      go build -mod=readonly -trimpath -ldflags "$flags" -o "$folder/$built" "$(main_of "$built")"
+    done
+    # Its definitions and roles, which hack/cluster installs with it.
+    if [ "$tool" = keda ]; then cp -r "$(go list -m -f '{{.Dir}}' "$(module_of keda)")/config" "$folder/config"; fi
+    cd - >/dev/null
   fi
 }
 
@@ -112,6 +135,7 @@ build() {
   if [ "$tool" = kubernetes ]; then
     for name in "${kubernetes_programs[@]}"; do ln -s "$tool" "$unfinished/$name"; done
   fi
+  chmod -R u+w "$unfinished"
   chmod 755 "$unfinished"
   [ -e "$home" ] || mv "$unfinished" "$home" # Another run may have been faster.
 }
