@@ -54,6 +54,8 @@ const BEYOND = new Set([
   'ValidatingAdmissionPolicyBinding muster-operator-guard-history',
   'ValidatingAdmissionPolicy muster-operator-guard-pods',
   'ValidatingAdmissionPolicyBinding muster-operator-guard-pods',
+  'ValidatingAdmissionPolicy muster-operator-guard-replicas',
+  'ValidatingAdmissionPolicyBinding muster-operator-guard-replicas',
 ])
 
 /** Normalises an object: removes Helm's own fields, and sorts named lists as Kubernetes reads them. */

@@ -330,6 +330,14 @@ export const CONFORMANCE: readonly Scenario[] = [
       {
         method: 'PATCH',
         path: `${PROBES}/n1/scale`,
+        contentType: MERGE,
+        body: { metadata: { resourceVersion: '1' }, spec: { replicas: 7 } },
+        status: 409,
+        expected: status(409, 'Conflict'),
+      },
+      {
+        method: 'PATCH',
+        path: `${PROBES}/n1/scale`,
         contentType: JSON_PATCH,
         body: [
           { op: 'test', path: '/spec/replicas', value: 4 },

@@ -15,6 +15,7 @@ export const FLEET_WORKER_SETS: FakeKind = {
   plural: 'fleetworkersets',
   kind: 'FleetWorkerSet',
   status: true,
+  scale: { spec: 'replicas', status: 'replicas', selector: 'selector' },
 }
 
 export const CONTROLLER_REVISIONS: FakeKind = {

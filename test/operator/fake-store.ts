@@ -234,12 +234,15 @@ export class FakeStore {
       : body
     if (scale === undefined)
       throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request')
-    const { replicas } = (scale as { spec: { replicas: number } }).spec
+    const { metadata, spec } = scale as { metadata?: Partial<FakeMeta>; spec: { replicas: number } }
     this.patch(
       where,
       '',
       'application/merge-patch+json',
-      { spec: { [where.kind.scale?.spec ?? '']: replicas } },
+      {
+        metadata: { resourceVersion: metadata?.resourceVersion ?? '' },
+        spec: { [where.kind.scale?.spec ?? '']: spec.replicas },
+      },
       manager,
       false,
     )

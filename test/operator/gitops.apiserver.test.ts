@@ -343,6 +343,13 @@ withApiServer('FleetWorkers with several writers', () => {
           expect(await asOperator(body, pod)).toEqual([403, expect.stringContaining(message)])
         expect(await asOperator(cost('-1000'), pod)).toEqual([200, undefined])
         expect(await asOperator(cost(null), pod)).toEqual([200, undefined])
+        await cluster.ok('PATCH', set, { spec: { workload: { kind: 'StatefulSet', name: 'none' } } }, MERGE)
+        const replicas = (count: number): object => ({ spec: { replicas: count } })
+        expect(await asOperator(replicas(3), `${set}/scale`)).toEqual([200, undefined])
+        expect(await asOperator(replicas(4), `${set}/scale`)).toEqual([
+          403,
+          expect.stringContaining('the operator may only set the replicas of a FleetWorkerSet that has none'),
+        ])
         await cluster.ok('DELETE', set)
         await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
         await cluster.condition('guarded', 'Synced=InSync')

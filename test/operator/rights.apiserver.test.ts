@@ -190,6 +190,8 @@ withApiServer('the permissions of the operator', () => {
           ['update', 'fleetworkersets.muster.dev', '-n', 'team-a'],
           ['create', 'fleetworkersets.muster.dev', '-n', 'team-a'],
           ['delete', 'fleetworkersets.muster.dev', '-n', 'team-a'],
+          ['update', 'fleetworkersets.muster.dev', '--subresource=scale', '-n', 'team-a'],
+          ['patch', 'fleetworkers.muster.dev', '--subresource=scale', '-n', 'team-a'],
           ['update', 'controllerrevisions.apps', '-n', 'team-a'],
           ['patch', 'controllerrevisions.apps', '-n', 'team-a'],
           ['delete', 'leases.coordination.k8s.io', '-n', 'muster'],
@@ -221,9 +223,10 @@ async function scaleIn(cluster: Cluster): Promise<void> {
         selector: { idPatterns: [`${name}-*`] },
         config: { enabled: true },
         workload: { kind, name },
-        replicas: 1,
       },
     })
+    await cluster.kubectl('wait', '-n', 'team-a', '--for=jsonpath={.spec.replicas}=2', `fws/${name}`, '--timeout=60s')
+    await cluster.kubectl('scale', '-n', 'team-a', `fws/${name}`, '--replicas=1')
     await cluster.until(
       `the ${kind} is scaled`,
       async () => (await cluster.kubectl('get', '-n', 'team-a', name, name, '-o', 'jsonpath={.spec.replicas}')) === '1',

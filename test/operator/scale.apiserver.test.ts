@@ -7,6 +7,9 @@ import { applySet } from './apply-set.ts'
 import { Cluster } from './cluster.ts'
 import { withApiServer } from './with-programs.ts'
 
+/** As a GitOps engine applies. */
+const GIT = ['--server-side', '--field-manager=git']
+
 const SCALE = '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkersets'
 
 withApiServer('the scale of a FleetWorkerSet', () => {
@@ -18,8 +21,10 @@ withApiServer('the scale of a FleetWorkerSet', () => {
   }, 180_000)
   afterAll(() => cluster.close(), 60_000)
 
-  const apply = (name: string, spec: object): Promise<string> =>
-    applySet(cluster, name, { slots: 1, config: { enabled: true }, ...spec })
+  const apply = (name: string, spec: object, ...options: readonly string[]): Promise<string> =>
+    applySet(cluster, name, { slots: 1, config: { enabled: true }, ...spec }, ...options)
+  const replicasOf = (name: string): Promise<string> =>
+    cluster.kubectl('get', '-n', 'team-a', `fws/${name}`, '-o', 'jsonpath={.spec.replicas}')
   const wait = (name: string, what: string): Promise<string> =>
     cluster.kubectl('wait', '-n', 'team-a', `fleetworkerset/${name}`, `--for=${what}`, '--timeout=60s')
   const scale = (name: string, replicas: number): Promise<string> =>
@@ -39,11 +44,10 @@ withApiServer('the scale of a FleetWorkerSet', () => {
     await apply('web', { workload: { kind: 'StatefulSet', name: 'web' } })
     await wait('web', 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=WorkloadForbidden')
     expect((await cluster.worker('web-0'))?.config['enabled']).toBe(true)
-    await cluster.kubectl('apply', '-n', 'team-a', '-f', 'manifests/operator/scale-workers/rights.yaml')
-    await wait('web', 'condition=Ready')
     expect((await cluster.server.request('GET', `${SCALE}/web/scale`)).status).toBe(500)
-
-    await scale('web', 3)
+    await cluster.kubectl('apply', '-n', 'team-a', '-f', 'manifests/operator/scale-workers/rights.yaml')
+    await wait('web', 'jsonpath={.spec.replicas}=3')
+    await wait('web', 'condition=Ready')
     await wait('web', 'jsonpath={.status.replicas}=3')
     expect((await cluster.server.request('GET', `${SCALE}/web/scale`)).body).toMatchObject({
       spec: { replicas: 3 },
@@ -75,6 +79,31 @@ withApiServer('the scale of a FleetWorkerSet', () => {
     )
     expect(costs).toBe('-1000')
   }, 120_000)
+
+  it('begins with the number of the workload, which an apply without the field does not remove', async () => {
+    await cluster.startWorker('first-0')
+    await cluster.createWorkload('StatefulSet', 'first', 1)
+    const workload = { kind: 'StatefulSet', name: 'first' }
+    const git = (seconds: number): Promise<string> =>
+      apply('first', { config: { interval_seconds: seconds }, rollout: { stages: [] }, workload }, ...GIT)
+    await git(30)
+    await wait('first', 'jsonpath={.spec.replicas}=1')
+    await git(31)
+    await wait('first', 'condition=Ready')
+    expect(await replicasOf('first')).toBe('1')
+    await scale('first', 2)
+    await replicasBecome('statefulset/first', 2)
+    await git(32)
+    await wait('first', 'condition=Ready')
+    expect(await replicasOf('first')).toBe('2')
+    // A client that replaces the whole object removes the number. The set gets that of its workload again.
+    const set = JSON.parse(await cluster.kubectl('get', '-n', 'team-a', 'fws/first', '-o', 'json')) as {
+      spec: { replicas?: number }
+    }
+    delete set.spec.replicas
+    await cluster.kubectl('replace', '-f', cluster.file('replaced.json', set))
+    await wait('first', 'jsonpath={.spec.replicas}=2')
+  }, 180_000)
 
   it('needs a workload', async () => {
     await apply('plain', {})

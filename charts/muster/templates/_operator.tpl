@@ -82,6 +82,9 @@ SVC_BOOTSTRAP_REDIS_SECRET: {{ include "muster.fullname" . }}-redis
 - apiGroups: [apps]
   resources: [statefulsets/scale]
   verbs: [get, patch]
+- apiGroups: [muster.dev]
+  resources: [fleetworkersets/scale]
+  verbs: [patch]
 {{- end }}
 {{- if eq $scale "all" }}
 - apiGroups: [apps]

@@ -16,6 +16,7 @@ import { setEventTarget } from '../resource.ts'
 import { variantsOf } from '../revision.ts'
 import type { FleetWorkerSetStatus } from '../schema.ts'
 import { planDeployment, type PodFacts } from './deployment.ts'
+import { setFirstReplicas } from './first-replicas.ts'
 import type { PodWorker, ScalePlan } from './plan.ts'
 import { MAX_SELECTOR_CHARS, type Workload } from './schema.ts'
 import { planStatefulSet } from './stateful-set.ts'
@@ -65,8 +66,7 @@ export async function openScale(context: SetContext): Promise<Scale> {
   if (read.kind !== 'found') return unscaled(() => false, { status: {}, problem: problemOf(workload, read) })
   if (isHandsOff(set.spec))
     return unscaled(labelledIn(context, workload), { status: statusOf(read, read.replicas), problem: undefined })
-  if (set.spec.replicas === undefined)
-    return unscaled(() => false, { status: statusOf(read, read.replicas), problem: undefined })
+  if (set.spec.replicas === undefined) return withoutReplicas(context, workload, client, read)
   return new WorkloadScale(context, { workload, desired: set.spec.replicas, client, read }).opened()
 }
 
@@ -75,6 +75,18 @@ const unscaled = (isCordoned: Scale['isCordoned'], report: ScaleReport): Scale =
   report,
   advance: async () => (report.problem === undefined ? undefined : CALM_MS),
 })
+
+/** The set gets its first number. Until then nothing is scaled. */
+function withoutReplicas(context: SetContext, workload: Workload, client: WorkloadClient, read: FoundWorkload): Scale {
+  const { first } = context.state.scale
+  return {
+    isCordoned: () => false,
+    get report() {
+      return { status: statusOf(read, read.replicas), problem: first.problem }
+    },
+    advance: () => setFirstReplicas(context, workload, client),
+  }
+}
 
 async function readWorkload(
   { deps, set, signal, state }: SetContext,

@@ -43,7 +43,8 @@ export const scaleFields = {
   replicas: Type.Optional(
     int(
       'int32',
-      'Number of pods of the workload, as changed by kubectl scale and autoscalers. Without it nothing is scaled.',
+      'Number of pods of the workload, as changed by kubectl scale and autoscalers. ' +
+        'If it is missing, the operator sets it to the number that the workload has.',
       { minimum: 0, maximum: MAX_REPLICAS },
     ),
   ),

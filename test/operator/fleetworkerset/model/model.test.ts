@@ -8,7 +8,7 @@ import { expect, it } from '@jest/globals'
 import { seededRandom, type Random } from '../../../../src/runtime/index.ts'
 import { labelOf, type FleetWorkerSetSpec, type Stage } from '../../../../src/operator/fleetworkerset/index.ts'
 import { OperatorModel } from './operator.ts'
-import { BAD, TYPE, World } from './world.ts'
+import { BAD, NAME, TYPE, World } from './world.ts'
 
 const SEEDS = Number(process.env['MODEL_SEEDS'] ?? 5_000)
 const STEPS = 40
@@ -88,13 +88,20 @@ function disturb(world: World): void {
   else world.remove(id)
 }
 
+/** Another writer removes the number of pods, or sets one. */
+const scale = (world: World, random: Random): void =>
+  world.scale(pick(random, [undefined, undefined, world.workloadReplicas + 1]))
+
 async function run(seed: number): Promise<World> {
   const random = seededRandom(seed)
   const world = new World(random, specOf(random), 2 + Math.floor(random.unit() * 7))
+  const scaling = seededRandom(seed + SEEDS)
+  if (scaling.unit() < 0.3) world.edit({ workload: { kind: 'StatefulSet', name: NAME } })
   let operators = [new OperatorModel(world), new OperatorModel(world)]
   let leader = 0
   for (let step = 0; step < STEPS; step += 1) {
     if (random.unit() < 0.6) disturb(world)
+    if (world.spec.workload !== undefined && scaling.unit() < 0.1) scale(world, scaling)
     if (random.unit() < 0.8) world.settle()
     const index = random.unit() < 0.85 ? 0 : 1
     const operator = operators[index] as OperatorModel
@@ -125,6 +132,8 @@ async function comesToRest(world: World): Promise<void> {
   for (let n = 0; n < 60; n += 1) await pass()
   const { writes } = world
   for (let n = 0; n < 50; n += 1) await pass()
+  const { replicas, workload } = world.spec
+  if (workload !== undefined && replicas !== world.workloadReplicas) world.fail(`I5: replicas is ${replicas}`)
   if (world.writes !== writes) world.fail(`I5: ${world.writes - writes} writes when nothing happens`)
   const revisions = new Set([...world.workers.values()].map(({ record }) => labelOf(record.config_revision)?.revision))
   const ready = world.status.conditions?.find(({ type }) => type === 'Ready')

@@ -20,6 +20,22 @@ import { NAME, NAMESPACE, type World } from './world.ts'
 class Crash extends Error {}
 
 const LOST: CallRefusal = { kind: 'unavailable', effect: 'unknown', message: 'no response' }
+interface JsonPatch {
+  readonly op: string
+  readonly value: number
+}
+interface ScalePatch {
+  readonly metadata?: { readonly resourceVersion?: string }
+  readonly spec?: { readonly replicas?: number }
+}
+
+/** @param isDone `undefined`: the response is lost; `false`: another client was first. */
+function answered(isDone: boolean | undefined): unknown {
+  if (isDone === undefined) throw new KubeError(0, 'NoResponse', 'no response')
+  if (!isDone) throw new KubeError(409, 'Conflict', 'the object has been modified')
+  return {}
+}
+
 const ANY = { permits: () => true, permitsAll: () => true }
 
 export class OperatorModel {
@@ -149,7 +165,7 @@ export class OperatorModel {
       sources: { read: async () => ({ kind: 'read', sources: new Map(), unread: new Set() }) },
       transport: {
         json: async ({ method, path, body }) =>
-          ({ status: 200, body: this.#controllerRevision(method, path, body) }) as never,
+          ({ status: 200, body: await this.#request(method, path, body) }) as never,
         lines: () => {
           throw new Error('sets do not watch here')
         },
@@ -171,10 +187,34 @@ export class OperatorModel {
     }
   }
 
-  /** I7: of the API server the operator changes nothing but statuses and the history. */
+  /** I7: of the API server the operator changes statuses, the history and the workload; of a spec the first number. */
+  async #request(method: string, path: string, body: unknown): Promise<unknown> {
+    if (path.includes('/controllerrevisions')) return this.#controllerRevision(method, path, body)
+    const isWorkload = /\/statefulsets\/[^/]+(\/scale)?$/.test(path)
+    if (isWorkload && method === 'GET') return { spec: { replicas: this.#world.workloadReplicas } }
+    if (isWorkload && path.endsWith('/scale')) return this.#scaleWorkload(body as readonly JsonPatch[])
+    if (method === 'PATCH' && path.endsWith(`/fleetworkersets/${NAME}/scale`)) return this.#firstReplicas(body as never)
+    return this.#world.fail(`I7: ${method} ${path}`)
+  }
+
+  async #scaleWorkload(patch: readonly JsonPatch[]): Promise<unknown> {
+    const world = this.#world
+    const isDone = await this.#call(() => {
+      const isCurrent = patch.every(({ op, value }) => op !== 'test' || value === world.workloadReplicas)
+      if (isCurrent) world.workloadReplicas = patch.find(({ op }) => op === 'add')?.value ?? 0
+      return isCurrent
+    })
+    return answered(isDone)
+  }
+
+  async #firstReplicas({ metadata, spec }: ScalePatch): Promise<unknown> {
+    return answered(
+      await this.#call(() => this.#world.setFirstReplicas(metadata?.resourceVersion, spec?.replicas ?? -1)),
+    )
+  }
+
   #controllerRevision(method: string, path: string, body: unknown): unknown {
     const world = this.#world
-    if (!path.includes('/controllerrevisions')) world.fail(`I7: ${method} ${path}`)
     const name = path.split('/controllerrevisions')[1]?.slice(1) ?? ''
     if (method === 'POST') {
       const { metadata, ...rest } = body as { metadata: ObjectRef }

@@ -43,6 +43,8 @@ export class World {
   /** What ControllerRevisions contain; they survive the loss of the master's store. */
   readonly history = new Map<string, { readonly config: unknown; readonly configFrom: unknown }>()
   rule: { readonly revision: string; readonly variant: string } | undefined
+  /** `spec.replicas` of the workload, if the set has one. */
+  workloadReplicas = 3
   writes = 0
   #version = 1
   #joined = 0
@@ -79,6 +81,24 @@ export class World {
     const { generation } = this.set.metadata
     this.#store({ ...this.set, spec: this.#spec, metadata: { ...this.set.metadata, generation: generation + 1 } })
     this.note(`edit ${JSON.stringify(spec)}`)
+  }
+
+  /** Another writer sets the number of pods, or removes it. */
+  scale(replicas: number | undefined): void {
+    const { replicas: _, ...rest } = this.#spec
+    this.#spec = rest
+    this.edit(replicas === undefined ? {} : { replicas })
+  }
+
+  /** The exception of I7: the operator sets a number that is missing, to that of the workload. @returns whether. */
+  setFirstReplicas(resourceVersion: string | undefined, replicas: number): boolean {
+    if (resourceVersion !== undefined && resourceVersion !== this.set.metadata.resourceVersion) return false
+    if (this.#spec.replicas !== undefined) this.fail(`I7: replaces the number ${this.#spec.replicas} by ${replicas}`)
+    if (replicas !== this.workloadReplicas) this.fail(`I7: the number is ${replicas}, not ${this.workloadReplicas}`)
+    if (this.#spec.workload === undefined) this.fail('I7: a set without workload gets a number')
+    this.writes += 1
+    this.edit({ replicas })
+    return true
   }
 
   annotate(name: string, value: string): void {

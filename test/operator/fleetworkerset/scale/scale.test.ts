@@ -227,14 +227,4 @@ describe('the workload', () => {
     expect(sets.condition('late', 'Ready')?.message).toContain('the older FleetWorkerSet crawler')
     expect(sets.replicasOf('StatefulSet', 'crawler')).toBe(2)
   }, 60_000)
-
-  it('is not scaled by a set without replicas', async () => {
-    const { sets } = await withWorkers(2, 0)
-    sets.workload('StatefulSet', 'crawler', 2)
-    sets.declare('crawler', SPEC)
-    await sets.start()
-    await sets.settled('crawler', 'Complete')
-    expect(sets.statusOf('crawler')).toMatchObject({ replicas: 2, selector: 'app=crawler' })
-    expect(sets.fake.seen('PATCH', /scale/)).toEqual([])
-  })
 })
