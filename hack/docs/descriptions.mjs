@@ -115,7 +115,7 @@ export const EVENT_WORDS = {
   'queue.paused': 'The queue was paused, or its pause was replaced.',
   'queue.resumed': 'The queue was resumed by a call. A pause that ends by time has only a `queue.totals`.',
   'rollout.changed':
-    'The report of a rollout has another revision, attempt, phase or stage, or is the first one of its set; ' +
+    'The report of a rollout has another revision, attempt, phase, stage or pause, or is the first one of its set; ' +
     'or it was removed: then `phase` is `Removed`.',
   reset: 'Earlier events are not available: read everything again.',
 }

@@ -231,11 +231,13 @@ export type RolloutsBody = Static<typeof RolloutsBody>
 export const RolloutRemovedBody = Type.Object({ rollout: Type.String(), removed: Type.Boolean() })
 export type RolloutRemovedBody = Static<typeof RolloutRemovedBody>
 
-/** What the overview shows of a report. `set`: the set, as `namespace/name`. */
+/** What the overview shows of a report. `set`: the set, as `namespace/name`. `since`: when the phase began. */
 export const OverviewRollout = Type.Object({
   name: Type.String(),
   set: Type.String(),
   phase: Phase,
+  paused: Type.Boolean(),
+  since: Seconds,
   stage: Type.Integer(),
   stages: Type.Integer(),
 })

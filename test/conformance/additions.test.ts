@@ -326,7 +326,17 @@ onEachStore('additions', (open) => {
     const fixture = await open()
     await fixture.call('PUT', `${API}/automations/mailer/rollouts/s1`, { body: rolloutReport() })
     const { mailer, brief } = (await fixture.call('GET', `${API}/overview`)).body.automations
-    expect(mailer.rollouts).toEqual([{ name: 's1', set: 'prod/crawlers', phase: 'Baking', stage: 1, stages: 3 }])
+    expect(mailer.rollouts).toEqual([
+      {
+        name: 's1',
+        set: 'prod/crawlers',
+        phase: 'Baking',
+        paused: false,
+        since: rolloutReport().since,
+        stage: 1,
+        stages: 3,
+      },
+    ])
     expect(Object.keys(brief)).not.toContain('rollouts')
   })
 

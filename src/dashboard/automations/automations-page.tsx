@@ -1,6 +1,6 @@
 /**
  * @module dashboard/automations/automations-page
- * The automations page: the list, and one automation with its schemas.
+ * The automations page: the list, and one automation with its rollouts and schemas.
  */
 import type { JsonSchema, OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'
@@ -10,6 +10,7 @@ import { Choices } from '../components/choices.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadState } from '../components/read-state.tsx'
+import { RolloutCards } from '../rollouts/rollout-cards.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
 import { SchemaView } from './schema-view.tsx'
@@ -119,6 +120,7 @@ function AutomationDetails({ automation }: { readonly automation: Automation }) 
   const { type, className, configSchema, payloadSchema, outputSchema, pools } = automation
   return (
     <>
+      <RolloutCards type={type} />
       <section className="card">
         <h2>
           <bdi>{type}</bdi>{' '}

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/components/copy-as
- * Renders the "Copy as" menu, which copies an action as a curl, muster or kubectl command. Commands contain
- * `$SVC_API_TOKEN` instead of the token.
+ * Renders the "Copy as" menu, which copies an action as a curl, muster or kubectl command, and the "Copy" button for
+ * one command. Commands contain `$SVC_API_TOKEN` instead of the token.
  */
 /* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- events bubble from the controls inside */
 import { useRef, useState } from 'react'
@@ -17,14 +17,10 @@ export function CopyAs({
   readonly label?: string
 }) {
   const menu = useRef<HTMLDetailsElement>(null)
-  const [message, setMessage] = useState<string | null>(null)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const copy = async ({ label: name, text }: Command): Promise<void> => {
-    const done = await copyText(text)
-    setMessage(done ? `Copied as ${name}` : `The browser blocked copying. Copy this text yourself: ${text}`)
-    if (done) menu.current?.removeAttribute('open')
-    clearTimeout(timer.current) // The timer of an earlier copy would clear this message.
-    timer.current = setTimeout(() => setMessage(null), done ? MESSAGE_MS : MESSAGE_MS * 10)
+  const [message, copy] = useCopy()
+  const copyAs = async ({ label: name, text }: Command): Promise<void> => {
+    const failed = `The browser blocked copying. Copy this text yourself: ${text}`
+    if (await copy(text, { copied: `Copied as ${name}`, failed })) menu.current?.removeAttribute('open')
   }
   const onBlur = (event: React.FocusEvent): void => {
     if (!event.currentTarget.contains(event.relatedTarget)) menu.current?.removeAttribute('open')
@@ -40,7 +36,7 @@ export function CopyAs({
         <ul>
           {commands.map((each) => (
             <li key={each.label}>
-              <button type="button" onClick={() => void copy(each)}>
+              <button type="button" onClick={() => void copyAs(each)}>
                 {each.label}
               </button>
             </li>
@@ -50,6 +46,37 @@ export function CopyAs({
       <output className="copy-message">{message}</output>
     </span>
   )
+}
+
+export function CopyButton({ text }: { readonly text: string }) {
+  const [message, copy] = useCopy()
+  return (
+    <span className="copy-as">
+      <button
+        type="button"
+        onClick={() => void copy(text, { copied: 'Copied', failed: 'The browser blocked copying.' })}
+      >
+        Copy
+      </button>
+      <output className="copy-message">{message}</output>
+    </span>
+  )
+}
+
+type Copy = (text: string, messages: { readonly copied: string; readonly failed: string }) => Promise<boolean>
+
+/** Copies a text. @returns the message about the last copy, for a while, and a function that resolves with success. */
+function useCopy(): readonly [message: string | null, copy: Copy] {
+  const [message, setMessage] = useState<string | null>(null)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const copy: Copy = async (text, { copied, failed }) => {
+    const isCopied = await copyText(text)
+    setMessage(isCopied ? copied : failed)
+    clearTimeout(timer.current) // The timer of an earlier copy would clear this message.
+    timer.current = setTimeout(() => setMessage(null), isCopied ? MESSAGE_MS : MESSAGE_MS * 10)
+    return isCopied
+  }
+  return [message, copy]
 }
 
 /** @returns false if the browser blocks copying. */

@@ -5,16 +5,17 @@
  */
 import type { OverviewBody } from '../../protocol/index.ts'
 import { countText, plural } from '../components/numbers.ts'
+import { standingOf } from '../rollouts/standing.ts'
 import { isEnabled, type WorkerFacts } from './explain.ts'
-import { toDead, toOutput, toQueue, toWorker, toWorkers, type Link } from './links.ts'
+import { toDead, toOutput, toQueue, toRollouts, toWorker, toWorkers, type Link } from './links.ts'
 
-type Kind = 'paused' | 'unserved' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
+type Kind = 'paused' | 'unserved' | 'rollout' | 'offline' | 'error' | 'behind' | 'old' | 'dead' | 'stream'
 
 export interface Attention {
   readonly kind: Kind
   readonly type: string
   readonly tone: 'bad' | 'warn' | 'offline'
-  /** `mailer`, or `mailer/m-7`. */
+  /** `mailer`, or `mailer/m-7`; of a rollout its set, `prod/crawlers`. */
   readonly subject: string
   readonly text: string
   /** Unix seconds; null if unknown. */
@@ -36,7 +37,7 @@ const PATIENCE_SECONDS = 60
 const OLD_AFTER_SECONDS = 300
 /** A stream keeps 50,000 entries and then drops the oldest. */
 const STREAM_NEARLY_FULL = 45_000
-const RANK: readonly Kind[] = ['unserved', 'error', 'offline', 'behind', 'paused', 'old', 'dead', 'stream']
+const RANK: readonly Kind[] = ['unserved', 'rollout', 'error', 'offline', 'behind', 'paused', 'old', 'dead', 'stream']
 
 type TypeOverview = OverviewBody['automations'][string]
 interface TypeFacts {
@@ -55,11 +56,22 @@ export function attentionOf({ overview, workers, nowSeconds }: FleetFacts): read
       workers: workers?.filter((worker) => worker.automation_type === type) ?? null,
       nowSeconds,
     }
-    return [...workersOf(facts), ...queueOf(facts), ...streamOf(facts)]
+    return [...rolloutsOf(facts), ...workersOf(facts), ...queueOf(facts), ...streamOf(facts)]
   })
   return found.toSorted(
     (a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (a.since ?? Infinity) - (b.since ?? Infinity),
   )
+}
+
+/** Rollouts that have failed or that wait for a person. */
+function rolloutsOf({ type, of: { rollouts = [] } }: TypeFacts): readonly Attention[] {
+  return rollouts.flatMap((rollout): readonly Attention[] => {
+    const { set, since, stage, stages } = rollout
+    const { tone, clause } = standingOf(rollout)
+    if (tone !== 'bad' && tone !== 'warn') return []
+    const text = `rollout ${clause} in stage ${stage} of ${stages}`
+    return [{ kind: 'rollout', type, tone, subject: set, text, since, count: 1, link: toRollouts(type), affected: [] }]
+  })
 }
 
 interface WorkerProblem {
@@ -255,12 +267,16 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
   const [first] = items
   if (first === undefined) return []
   const count = items.reduce((sum, each) => sum + each.count, 0)
-  const queues = items.length === 1 ? `${first.subject}'s queue` : plural(items.length, 'queue')
+  const isOne = items.length === 1
+  const queues = isOne ? `${first.subject}'s queue` : plural(items.length, 'queue')
+  const [has, is] = isOne ? (['has', 'is'] as const) : (['have', 'are'] as const)
   switch (first.kind) {
     case 'unserved':
-      return [`${queues} ${items.length === 1 ? 'has' : 'have'} no worker to take tasks`]
+      return [`${queues} ${has} no worker to take tasks`]
+    case 'rollout':
+      return [`${plural(count, 'rollout needs', 'rollouts need')} attention`]
     case 'paused':
-      return [`${queues} ${items.length === 1 ? 'is' : 'are'} paused`]
+      return [`${queues} ${is} paused`]
     case 'error':
       return [`${plural(count, 'worker is', 'workers are')} in ERROR`]
     case 'offline':
@@ -268,10 +284,10 @@ function clauseOf(items: readonly Attention[]): readonly string[] {
     case 'behind':
       return [`${plural(count, 'worker is', 'workers are')} behind the saved config`]
     case 'old':
-      return [`${queues} ${items.length === 1 ? 'has' : 'have'} tasks waiting over 5 min`]
+      return [`${queues} ${has} tasks waiting over 5 min`]
     case 'dead':
       return [`${plural(count, 'task is', 'tasks are')} dead`]
     case 'stream':
-      return [`${items.length === 1 ? `${first.subject}'s stream is` : `${items.length} streams are`} nearly full`]
+      return [`${isOne ? `${first.subject}'s stream` : `${items.length} streams`} ${is} nearly full`]
   }
 }

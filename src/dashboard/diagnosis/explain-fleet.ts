@@ -35,6 +35,7 @@ function reasonOf({ overview, workers, nowSeconds }: FleetFacts, { kind, type, t
     }
     case 'dead':
       return `${text}. Each shows its last error.`
+    case 'rollout':
     case 'stream':
       return `${text}.`
   }

@@ -20,6 +20,10 @@ export const toDead = (type: string): Link => ({
   text: 'Open dead letters',
   href: formatRoute({ page: 'tasks', type, tab: 'dead' }),
 })
+export const toRollouts = (type: string): Link => ({
+  text: 'Open rollouts',
+  href: formatRoute({ page: 'automations', type }),
+})
 export const toOutput = (type: string): Link => ({
   text: 'Open output',
   href: formatRoute({ page: 'output', type }),

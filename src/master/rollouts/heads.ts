@@ -14,8 +14,17 @@ export interface Head extends Omit<OverviewRollout, 'name'> {
 }
 
 /** @returns the text that the store compares. */
-export function headText({ attempt, phase, set, stage, stages, update_revision }: RolloutBody): string {
-  const head: Head = { set: `${set.namespace}/${set.name}`, revision: update_revision, attempt, phase, stage, stages }
+export function headText({ attempt, paused, phase, set, since, stage, stages, ...body }: RolloutBody): string {
+  const head: Head = {
+    set: `${set.namespace}/${set.name}`,
+    revision: body.update_revision,
+    attempt,
+    phase,
+    paused: paused ?? false,
+    since,
+    stage,
+    stages,
+  }
   return JSON.stringify(head)
 }
 
@@ -24,6 +33,6 @@ export const headOf = (text: string): Head => JSON.parse(text) as Head
 /** @returns what the overview shows of the reports of a type. */
 export const overviewOfReports = (heads: readonly RolloutHead[]): OverviewRollout[] =>
   heads.map(({ name, head }) => {
-    const { phase, set, stage, stages } = headOf(head)
-    return { name, set, phase, stage, stages }
+    const { paused, phase, set, since, stage, stages } = headOf(head)
+    return { name, set, phase, paused, since, stage, stages }
   })

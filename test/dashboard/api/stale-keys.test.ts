@@ -16,6 +16,7 @@ describe('the keys that an event makes stale', () => {
     ])
     expect(keys('worker.state')).toEqual([['overview'], ['worker', 'mailer', 'm-7']])
     expect(keys('worker.config_changed')).toContainEqual(['history', 'mailer', 'm-7'])
+    expect(keys('rollout.changed')).toEqual([['overview'], ['rollouts', 'mailer'], ['revisions', 'mailer']])
     expect(keys('reset')).toBe('all')
     expect(keys('of.the.future')).toEqual([])
   })

@@ -3,7 +3,7 @@
  * The fleet of many-workers with data for every page: waiting, retrying and dead tasks, entries in a stream and a pool
  * with claims. Everything is written through the storage contract, as a master does.
  */
-import type { OverviewBody, QueueCountsBody } from '../../../src/protocol/index.ts'
+import type { OverviewBody, QueueCountsBody, RolloutBody, WorkerBody } from '../../../src/protocol/index.ts'
 import type { Lease, NewTask, Tier } from '../../../src/storage/index.ts'
 import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { ManyWorkers } from './many-workers.ts'
@@ -71,6 +71,29 @@ export class BusyFleet extends ManyWorkers {
   async counts(type: string): Promise<Partial<QueueCountsBody>> {
     const { automations } = (await this.#call('GET', 'overview')) as OverviewBody
     return automations[type]?.queue ?? {}
+  }
+
+  /** Stores the report of a rollout, as an operator does. */
+  async putRollout(type: string, name: string, report: RolloutBody): Promise<void> {
+    await this.#call('PUT', `automations/${type}/rollouts/${name}`, report)
+  }
+
+  async removeRollout(type: string, name: string): Promise<void> {
+    await this.#call('DELETE', `automations/${type}/rollouts/${name}`)
+  }
+
+  /** Stores a revision, and gives it to workers on behalf of a manager. */
+  async apply(type: string, revision: string, managedBy: string, ids: readonly string[]): Promise<void> {
+    await this.#call('PUT', `automations/${type}/revisions/${revision}`, { config: { enabled: true } })
+    const { epoch } = await this.backend.meta.info()
+    const workers = await Promise.all(
+      ids.map(async (id) => {
+        const path = `automations/${type}/workers/${id}`
+        const { config_gen: gen, managed_by: by } = (await this.#call('GET', path)) as WorkerBody
+        return { worker_id: id, if_match: `${epoch}.${gen}`, if_managed_by: by }
+      }),
+    )
+    await this.#call('POST', `automations/${type}/configs`, { revision, managed_by: managedBy, workers })
   }
 
   async #call(method: string, path: string, body?: object): Promise<unknown> {

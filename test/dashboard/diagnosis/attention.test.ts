@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { OverviewBody } from '../../../src/protocol/index.ts'
+import type { OverviewBody, OverviewRollout } from '../../../src/protocol/index.ts'
 import { attentionOf, fleetSummaryText } from '../../../src/dashboard/diagnosis/attention.ts'
 import type { WorkerFacts } from '../../../src/dashboard/diagnosis/explain.ts'
 
@@ -132,6 +132,54 @@ describe('what needs attention', () => {
       ['paused', 'thumbnail', 'paused by admin ada, 0 tasks are waiting', NOW - 400],
     ])
     expect(fleetSummaryText(overview, items)).toBe('Attention: 2 queues are paused.')
+  })
+
+  it('lists rollouts that failed or wait for a person, after queues without workers', () => {
+    const rollout: OverviewRollout = {
+      name: 'a',
+      set: 'prod/crawlers',
+      phase: 'Baking',
+      paused: false,
+      since: NOW - 60,
+      stage: 2,
+      stages: 3,
+    }
+    const listed = (change: Partial<OverviewRollout>): readonly (readonly [string, string, string])[] =>
+      problemsOf(overviewOf({ mailer: { rollouts: [{ ...rollout, ...change }] } })).map(({ tone, subject, text }) => [
+        tone,
+        subject,
+        text,
+      ])
+    for (const phase of ['Writing', 'Acknowledging', 'Baking', 'Complete'] as const)
+      expect(listed({ phase })).toEqual([])
+    expect(
+      (['WaitingForApproval', 'Inconclusive', 'Failed', 'RollingBack', 'RolledBack'] as const).flatMap((phase) =>
+        listed({ phase }),
+      ),
+    ).toEqual([
+      ['warn', 'prod/crawlers', 'rollout waits for approval in stage 2 of 3'],
+      ['warn', 'prod/crawlers', 'rollout is inconclusive in stage 2 of 3'],
+      ['bad', 'prod/crawlers', 'rollout has failed in stage 2 of 3'],
+      ['bad', 'prod/crawlers', 'rollout is rolling back in stage 2 of 3'],
+      ['bad', 'prod/crawlers', 'rollout was rolled back in stage 2 of 3'],
+    ])
+    expect(listed({ paused: true })).toEqual([['warn', 'prod/crawlers', 'rollout is paused in stage 2 of 3']])
+    expect(listed({ phase: 'Complete', paused: true })).toEqual([])
+    expect(listed({ phase: 'RolledBack', paused: true })[0]?.[2]).toBe('rollout was rolled back in stage 2 of 3')
+    const overview = overviewOf({
+      mailer: { rollouts: [{ ...rollout, phase: 'RolledBack' }], workers: workersOf({ ERROR: 1 }) },
+      thumbnail: { queue: queueOf({ low: 1 }), workers: workersOf({ connected: 0 }) },
+    })
+    const items = problemsOf(overview)
+    expect(items.map(({ kind, link }) => [kind, link.href])).toEqual([
+      ['unserved', '#/tasks/thumbnail'],
+      ['rollout', '#/automations/mailer'],
+      ['error', expect.any(String)],
+      ['offline', expect.any(String)],
+    ])
+    expect(fleetSummaryText(overview, items.slice(1))).toBe(
+      'Attention: 1 rollout needs attention and 1 worker is in ERROR, and more.',
+    )
   })
 
   it('reports tasks that wait for over five minutes, and a stream that is nearly full', () => {

@@ -75,6 +75,18 @@ describe('explainFleet', () => {
     )
   })
 
+  it('names the rollout that needs a person', () => {
+    const facts = { overview: overview({ mailer: {} }), workers: [], nowSeconds: NOW }
+    const { mailer } = facts.overview.automations
+    if (mailer === undefined) throw new TypeError('no mailer')
+    mailer.rollouts = [
+      { name: 'a', set: 'prod/crawlers', phase: 'RolledBack', paused: false, since: NOW, stage: 2, stages: 3 },
+    ]
+    expect(causesOf(facts)).toEqual([
+      ['prod/crawlers: rollout was rolled back in stage 2 of 3.', expect.stringContaining('#/automations/mailer')],
+    ])
+  })
+
   it('falls back to the counts of the overview while no worker record is loaded', () => {
     expect(causesOf({ overview: overview({ mailer: {} }), workers: null, nowSeconds: NOW })[0]?.[0]).toBe(
       'mailer: 3 workers are in ERROR.',

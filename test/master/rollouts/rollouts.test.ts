@@ -152,7 +152,7 @@ describe('the reports of a type', () => {
 })
 
 describe('the event rollout.changed', () => {
-  it('follows another revision, attempt, phase or stage, and a removal, but no other report', async () => {
+  it('follows another revision, attempt, phase, stage or pause, and a removal, but no other report', async () => {
     const master = await runMaster()
     const put = (more: Partial<RolloutBody>) => master.call('PUT', AT, { body: rolloutReport(more) })
     await put({})
@@ -162,8 +162,9 @@ describe('the event rollout.changed', () => {
     await put({ stage: 2, phase: 'RollingBack', attempt: 2 })
     await put({ stage: 2, phase: 'RollingBack', attempt: 2, update_revision: 'r3' })
     await put({ stage: 2, phase: 'RollingBack', attempt: 2, update_revision: 'r3', paused: true })
+    await put({ stage: 2, phase: 'RollingBack', attempt: 2, update_revision: 'r3', paused: true, held: true })
     await master.call('DELETE', AT)
-    await eventually('the events are in the log', async () => (await eventsOf(master)).length >= 6)
+    await eventually('the events are in the log', async () => (await eventsOf(master)).length >= 7)
     const of = (revision: string, phase: string, stage: number) => ({
       type: 'mailer',
       scope: 'mailer',
@@ -178,6 +179,7 @@ describe('the event rollout.changed', () => {
       of('r2', 'Baking', 2),
       of('r2', 'RollingBack', 2),
       of('r2', 'RollingBack', 2),
+      of('r3', 'RollingBack', 2),
       of('r3', 'RollingBack', 2),
       of('r3', 'Removed', 2),
     ])
@@ -194,7 +196,15 @@ describe('the overview', () => {
     const { json } = await other.call('GET', '/api/v1/overview', { token: TOKENS.everyType })
     const { automations } = json as { automations: Record<string, { rollouts?: unknown }> }
     expect(automations['mailer']?.rollouts).toEqual([
-      { name: 'set-1', set: 'prod/crawlers', phase: 'Baking', stage: 1, stages: 3 },
+      {
+        name: 'set-1',
+        set: 'prod/crawlers',
+        phase: 'Baking',
+        paused: true,
+        since: 1_767_225_600,
+        stage: 1,
+        stages: 3,
+      },
     ])
     const { mailer: _, ...others } = automations
     expect(Object.values(others).some((each) => 'rollouts' in each)).toBe(false)
