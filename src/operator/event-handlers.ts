@@ -12,10 +12,10 @@
  *   Secret or ConfigMap changed ───────▶ every FleetWorker that reads it: 50
  *   master lost its state, recovered, or was unreachable for a minute; a term begins ──▶ all: -100, unseen edits 100
  *
- * It also sets the types that the table reads. A type that no FleetWorker names any more is read until the resync has
- * checked its workers for orphaned claims.
+ * It also sets the types that the table reads: with configs if a FleetWorker names them. A type that nothing names any
+ * more is read until the resync has checked its workers for orphaned claims.
  */
-import type { FleetTable, TableChange } from './fleet/index.ts'
+import type { FleetTable, TableChange, TypeReading } from './fleet/index.ts'
 import {
   RECONCILE_ANNOTATION,
   rivalKeys,
@@ -50,14 +50,14 @@ export interface EventHandlersDeps {
 
 export class EventHandlers {
   readonly #deps: EventHandlersDeps
-  readonly #perType = new Map<string, number>()
+  readonly #perType = new Map<string, TypeUse>()
 
   constructor(deps: EventHandlersDeps) {
     this.#deps = deps
   }
 
   onFleetWorker(change: Change<FleetWorkerObject>, source: 'list' | 'watch'): void {
-    this.countType(change.before?.spec.type, change.after?.spec.type)
+    this.countType('fleetWorkers', change.before?.spec.type, change.after?.spec.type)
     this.#add(change, source)
     this.#push(rivalKeys(change, this.#deps.cache, this.#deps.permits))
   }
@@ -84,14 +84,15 @@ export class EventHandlers {
 
   readType(type: string): void {
     if (this.#perType.has(type)) return
-    this.#perType.set(type, 0)
-    this.#deps.table.setTypes(this.types)
+    this.#perType.set(type, UNUSED)
+    this.#setTypes()
   }
 
   dropType(type: string): void {
-    if (this.#perType.get(type) !== 0) return
+    const use = this.#perType.get(type)
+    if (use === undefined || use.fleetWorkers + use.sets > 0) return
     this.#perType.delete(type)
-    this.#deps.table.setTypes(this.types)
+    this.#setTypes()
   }
 
   /** Adds every key with the priority of a resync. Objects whose status is outdated keep the priority of an edit. */
@@ -123,15 +124,33 @@ export class EventHandlers {
     for (const key of keys) this.#deps.queue.add(key, PRIORITY.event)
   }
 
-  /** Counts how many objects name a type, so that its workers are read. */
-  countType(before: string | undefined, after: string | undefined): void {
+  /** Counts how many objects of a kind name a type, so that its workers are read. */
+  countType(kind: keyof TypeUse, before: string | undefined, after: string | undefined): void {
     if (before === after) return
-    const known = this.#perType.size
-    if (after !== undefined) this.#perType.set(after, (this.#perType.get(after) ?? 0) + 1)
-    if (before !== undefined) this.#perType.set(before, (this.#perType.get(before) ?? 0) - 1)
-    if (this.#perType.size !== known) this.#deps.table.setTypes(this.types)
+    if (after !== undefined) this.#count(after, kind, 1)
+    if (before !== undefined) this.#count(before, kind, -1)
+  }
+
+  #count(type: string, kind: keyof TypeUse, by: number): void {
+    const before = this.#perType.get(type)
+    const after = { ...(before ?? UNUSED), [kind]: (before?.[kind] ?? 0) + by }
+    this.#perType.set(type, after)
+    if (before === undefined || readingOf(before) !== readingOf(after)) this.#setTypes()
+  }
+
+  #setTypes(): void {
+    this.#deps.table.setTypes(new Map([...this.#perType].map(([type, use]) => [type, readingOf(use)])))
   }
 }
+
+/** How many objects of each kind name a type. */
+export interface TypeUse {
+  readonly fleetWorkers: number
+  readonly sets: number
+}
+
+const UNUSED: TypeUse = { fleetWorkers: 0, sets: 0 }
+const readingOf = ({ fleetWorkers }: TypeUse): TypeReading => (fleetWorkers > 0 ? 'configs' : 'labels')
 
 const keysOf = (objects: readonly FleetWorkerObject[]): readonly ObjectKey[] =>
   objects.map(({ metadata }) => keyOf(metadata))

@@ -287,7 +287,7 @@ class Operator implements RunningOperator {
       registry: this.#registry,
       namespaces: this.#namespaces(),
       onDeletedClaim: (claim) => this.#deletedClaims.add(claim),
-      countType: (before, after) => this.#handlers.countType(before, after),
+      countType: (before, after) => this.#handlers.countType('sets', before, after),
     })
   }
 

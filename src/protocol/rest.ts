@@ -121,6 +121,7 @@ export const WorkerSummary = ResponseObject({
   hardware: Strict({ hostname: Type.String() }),
   current_stats: Nullable(StatsSummary),
 })
+export type WorkerSummary = Static<typeof WorkerSummary>
 /** A worker record in either view. */
 export const WorkerInView = Type.Union([WorkerBody, WorkerSummary])
 /** The query of the list of workers (D40). */

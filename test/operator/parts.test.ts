@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { WorkerBody } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
-import type { CallRefusal } from '../../src/operator/fleet/index.ts'
+import type { CallRefusal, TypeReading } from '../../src/operator/fleet/index.ts'
 import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
 import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
 import { MasterOutage } from '../../src/operator/master-outage.ts'
@@ -60,7 +60,7 @@ const met = (type: string, observedGeneration: number) => ({
 function fixture() {
   const cache = new WritableCache<FleetWorkerObject>(INDICES)
   const added: [ObjectKey, Priority][] = []
-  const types: string[][] = []
+  const types: (readonly [string, TypeReading])[][] = []
   const queue = { add: (key: ObjectKey, priority: Priority): void => void added.push([key, priority]) }
   const reporting = new Set<string>()
   const triggers = new EventHandlers({
@@ -166,10 +166,23 @@ describe('the event handlers', () => {
     gone(first)
     gone(other)
     seen(fleetWorker('2', { uid: 'another', type: 'c' }))
+    triggers.countType('sets', undefined, 'c')
     for (const type of ['a', 'b', 'c', 'a']) triggers.dropType(type)
     triggers.readType('d')
     triggers.readType('c')
-    expect(types).toEqual([['a'], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c'], ['c'], ['c', 'd']])
+    const read = types.map((each) =>
+      each.map(([type, reading]) => (reading === 'configs' ? type : `labels of ${type}`)),
+    )
+    expect(read).toEqual([
+      ['a'],
+      ['a', 'b'],
+      ['a', 'labels of b'],
+      ['a', 'labels of b', 'c'],
+      ['labels of a', 'labels of b', 'c'],
+      ['labels of b', 'c'],
+      ['c'],
+      ['c', 'labels of d'],
+    ])
   })
 })
 

@@ -29,6 +29,7 @@ import type {
   RuleWriter,
   TableChange,
   TypeReach,
+  TypeReading,
   WorkerRecord,
   WorkerRow,
   WorkerRows,
@@ -115,7 +116,7 @@ export class Fleet implements FleetTable, WorkerRows {
       kind: 'registered',
       record: entry.record,
       epoch: entry.epoch,
-      isStale: entry.staleSince !== null || entry.hasOldConfig,
+      isStale: entry.staleSince !== null || entry.isConfigUnread,
       readMs: entry.readMs,
     }
   }
@@ -152,14 +153,17 @@ export class Fleet implements FleetTable, WorkerRows {
     return response.kind === 'ok' ? response.reply.body.map(({ type }) => type) : undefined
   }
 
-  setTypes(types: Iterable<string>): void {
-    const wanted = new Set(types)
-    for (const [type, { end }] of this.#readers) {
-      if (wanted.has(type)) continue
+  setTypes(types: ReadonlyMap<string, TypeReading>): void {
+    for (const [type, { end, reader }] of this.#readers) {
+      const reading = types.get(type)
+      if (reading !== undefined) {
+        reader.setReading(reading)
+        continue
+      }
       end.abort()
       this.#readers.delete(type)
     }
-    for (const type of wanted) if (!this.#readers.has(type)) this.#add(type)
+    for (const [type, reading] of types) if (!this.#readers.has(type)) this.#add(type, reading)
   }
 
   onChange(listener: (change: TableChange) => void): () => void {
@@ -273,12 +277,13 @@ export class Fleet implements FleetTable, WorkerRows {
     }
   }
 
-  #add(type: string): void {
+  #add(type: string, reading: TypeReading): void {
     const { clock, timers, log } = this.#deps
     const tell = (change: TableChange): void =>
       this.#readers.get(type)?.reader === reader ? this.#tell(change) : undefined
     const reader: TypeReader = new TypeReader({
       type,
+      reading,
       client: this.#client,
       clock,
       timers,

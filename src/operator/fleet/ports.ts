@@ -54,7 +54,7 @@ export interface Registered {
   readonly record: WorkerRecord
   /** The epoch of the store that `record.config_gen` belongs to. */
   readonly epoch: string
-  /** The config has changed since the record was read. Read it once before comparing. */
+  /** The config was not read, or has changed since. Read it once before comparing. */
   readonly isStale: boolean
   /**
    * When the record was read, by the master's clock. `last_seen` and `current_stats` are from then; events update
@@ -91,6 +91,9 @@ export type Seen =
   | { readonly kind: 'unregistered' }
   | Registered
 
+/** What lists of a type contain. `labels`: no configs, since only sets name the type, and they compare labels. */
+export type TypeReading = 'configs' | 'labels'
+
 /** State of a type as a whole. */
 export type TypeReach = 'pending' | 'in_reach' | 'unknown_type' | 'forbidden'
 
@@ -118,8 +121,8 @@ export interface FleetTable {
   catalog(type: string): CatalogType | undefined
   /** Every registered worker of a type, for the resync. */
   workers(type: string): Iterable<Omit<WorkerRecord, 'config'>>
-  /** Sets the types to read; others are dropped. Cheap when nothing changed. */
-  setTypes(types: Iterable<string>): void
+  /** Sets the types to read, and how; others are dropped. Cheap when nothing changed. */
+  setTypes(types: ReadonlyMap<string, TypeReading>): void
   /** Adds a listener, which may only enqueue keys. @returns a function that removes it. */
   onChange(listener: (change: TableChange) => void): () => void
   /** Runs until the signal aborts; also on a standby. */

@@ -11,7 +11,8 @@
  * for a changed config makes the entry stale until it is read. A worker that is missing from a whole list, and whose
  * entry has not changed since the list began, is not registered.
  *
- * Configs are stored as text; a config is parsed when it is requested.
+ * Configs are stored as text; a config is parsed when it is requested. A list of a type that only sets name contains no
+ * configs, because sets compare labels.
  */
 import {
   RESERVED_METRICS,
@@ -19,6 +20,7 @@ import {
   type JsonObject,
   type WorkerBody,
   type WorkerEventName,
+  type WorkerSummary,
 } from '../../protocol/index.ts'
 import { packed, unpacked, type Packed } from '../packed.ts'
 import type { AppliedRevision, WorkerRecord, WorkerRow } from './ports.ts'
@@ -42,10 +44,12 @@ interface RecordEntry {
   isAbsent: boolean
   /** A read is due: the config has reached at least this generation, or nothing is known of the worker. */
   staleSince: number | null
-  /** A bulk change has replaced the config, which is not read before it is needed. */
-  hasOldConfig: boolean
+  /** The config was never read, or a bulk change has replaced it since. It is read when it is needed. */
+  isConfigUnread: boolean
   lastSequence: number
   readMs: number
+  /** The last row that was yielded. */
+  row?: WorkerRow
 }
 
 /** The read that a record came from. */
@@ -112,37 +116,32 @@ export class Records {
     for (const { record, isAbsent } of this.#entries.values()) if (record !== null && !isAbsent) yield record
   }
 
+  /** Yields the same object again as long as nothing has changed, so a caller may keep what it derived from it. */
   *rows(): Generator<WorkerRow> {
-    for (const { record, isAbsent, epoch, staleSince } of this.#entries.values())
-      if (record !== null && !isAbsent) yield { record, epoch, isStale: staleSince !== null }
+    for (const entry of this.#entries.values())
+      if (entry.record !== null && !entry.isAbsent) yield rowOf(entry, entry.record)
   }
 
   /** The workers whose read is due. */
   stale(): readonly string[] {
-    return [...this.#entries]
-      .filter(([, { staleSince, isAbsent }]) => staleSince !== null && !isAbsent)
-      .map(([id]) => id)
+    const ids: string[] = []
+    for (const [id, { staleSince, isAbsent }] of this.#entries) if (staleSince !== null && !isAbsent) ids.push(id)
+    return ids
   }
 
   /**
    * Applies a page or a single read. `known`: fields whose difference the caller handles, so no notification is needed.
    */
-  read(body: WorkerBody, { begun, epoch, atMs }: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
-    const entry = this.#entries.get(body.worker_id)
-    if (entry !== undefined && entry.lastSequence >= begun) return
-    const before = entry?.isAbsent === true ? null : (entry?.record ?? null)
-    const record = keptOf(body)
-    this.#entries.set(record.worker_id, {
-      record,
-      epoch,
-      isAbsent: false,
-      staleSince: null,
-      hasOldConfig: false,
-      lastSequence: begun,
-      readMs: atMs,
-    })
-    if (before !== null && record.config_gen < before.config_gen) this.#deps.onRegression(record.worker_id)
-    if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(record.worker_id)
+  read(body: WorkerBody, source: Source, known: ReadonlySet<Matter> | 'all' = NOTHING): void {
+    this.#learn(body.worker_id, source, known, () => ({
+      record: { ...valuesOf(body), config: packed(body.config) },
+      isConfigUnread: false,
+    }))
+  }
+
+  /** Applies a row of a list without configs and metrics (`view=summary`, D47). */
+  readSummary(body: WorkerSummary, source: Source): void {
+    this.#learn(body.worker_id, source, NOTHING, (before, isUnread) => withoutConfig(body, before, isUnread))
   }
 
   /** Applies the response to a write to `managed_by`, with the record at that time. */
@@ -164,7 +163,7 @@ export class Records {
       return
     entry.record = { ...entry.record, config: packed(config), config_gen: configGen }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
-    entry.hasOldConfig = false
+    entry.isConfigUnread = false
     entry.lastSequence = this.#deps.sequence.next()
   }
 
@@ -173,7 +172,7 @@ export class Records {
     const entry = this.#entries.get(workerId)
     if (entry === undefined || entry.record === null || entry.epoch !== epoch || configGen < entry.record.config_gen)
       return
-    entry.hasOldConfig ||= configGen > entry.record.config_gen
+    entry.isConfigUnread ||= configGen > entry.record.config_gen
     entry.record = { ...entry.record, config_gen: configGen, config_revision: label, managed_by: managedBy }
     if (entry.staleSince !== null && entry.staleSince <= configGen) entry.staleSince = null
     entry.lastSequence = this.#deps.sequence.next()
@@ -238,13 +237,37 @@ export class Records {
     }
   }
 
+  /** Replaces the entry of a worker, unless something newer is known. */
+  #learn(
+    id: string,
+    { begun, epoch, atMs }: Source,
+    known: ReadonlySet<Matter> | 'all',
+    read: (before: Kept | null, isUnread: boolean) => Learnt,
+  ): void {
+    const entry = this.#entries.get(id)
+    if (entry !== undefined && entry.lastSequence >= begun) return
+    const before = entry?.isAbsent === true ? null : (entry?.record ?? null)
+    const { record, isConfigUnread } = read(before, entry?.isConfigUnread ?? true)
+    this.#entries.set(id, {
+      record,
+      epoch,
+      isAbsent: false,
+      staleSince: null,
+      isConfigUnread,
+      lastSequence: begun,
+      readMs: atMs,
+    })
+    if (before !== null && record.config_gen < before.config_gen) this.#deps.onRegression(id)
+    if (known !== 'all' && (before === null || differs(before, record, known))) this.#deps.onChange(id)
+  }
+
   #unread(workerId: string): RecordEntry {
     const entry: RecordEntry = {
       record: null,
       epoch: '',
       isAbsent: false,
       staleSince: null,
-      hasOldConfig: false,
+      isConfigUnread: true,
       lastSequence: 0,
       readMs: 0,
     }
@@ -267,21 +290,43 @@ export class Records {
   }
 }
 
-function keptOf(body: WorkerBody): Kept {
-  const { hardware: _, config, current_stats: stats, ...rest } = body
-  const ranGen = stats?.metrics[RESERVED_METRICS.configGen]
+function rowOf(entry: RecordEntry, record: Kept): WorkerRow {
+  const { epoch, row } = entry
+  const isStale = entry.staleSince !== null
+  if (row?.record === record && row.isStale === isStale && row.epoch === epoch) return row
+  return (entry.row = { record, epoch, isStale })
+}
+
+const UNREAD = packed({}, false)
+
+/** What a read says of a worker. */
+interface Learnt {
+  readonly record: Kept
+  readonly isConfigUnread: boolean
+}
+
+function withoutConfig(body: WorkerSummary, before: Kept | null, isUnread: boolean): Learnt {
+  const values = valuesOf(body)
+  // A worker never returns to an earlier generation, so newer statistics are of the same generation or a later one.
+  const ranGen = before?.current_stats?.config_gen ?? null
+  return {
+    record: {
+      ...values,
+      current_stats: values.current_stats && { ...values.current_stats, config_gen: ranGen },
+      config: before?.config ?? UNREAD,
+    },
+    isConfigUnread: isUnread || before?.config_gen !== values.config_gen,
+  }
+}
+
+function valuesOf(body: WorkerBody | WorkerSummary): Omit<Kept, 'config'> {
+  const { hardware: _, config: _config, current_stats: stats, ...rest } = body
+  if (stats === null) return { ...rest, current_stats: null }
+  const { slots, cpu_pct, rss_mb } = stats
+  const ranGen = 'metrics' in stats ? stats.metrics[RESERVED_METRICS.configGen] : null
   return {
     ...rest,
-    config: packed(config),
-    current_stats:
-      stats === null
-        ? null
-        : {
-            slots: stats.slots,
-            cpu_pct: stats.cpu_pct,
-            rss_mb: stats.rss_mb,
-            config_gen: typeof ranGen === 'number' ? ranGen : null,
-          },
+    current_stats: { slots, cpu_pct, rss_mb, config_gen: typeof ranGen === 'number' ? ranGen : null },
   }
 }
 

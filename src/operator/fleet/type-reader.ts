@@ -14,11 +14,11 @@ import { secretPathsOf, type WorkerBody } from '../../protocol/index.ts'
 import { Signal, sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { ReplyResult, MasterCall } from './calls.ts'
 import type { Line } from './limiter.ts'
-import type { CatalogType, CallRefusal, TypeReach } from './ports.ts'
+import type { CatalogType, CallRefusal, TypeReach, TypeReading } from './ports.ts'
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
-/** A page is parsed without a break, and several types may be read simultaneously, so the number is small. */
-const PAGE_ROWS = 100
+/** A page is parsed without a break, and several types may be read simultaneously, so the numbers are small. */
+const PAGE_ROWS: Readonly<Record<TypeReading, number>> = { configs: 100, labels: 500 }
 const LIST_MS = { withFeed: 60_000, without: 10_000 } as const
 /** Between the starts of two fast lists. A fast list is also followed by a pause as long as itself. */
 const FAST_GAP_MS = 1_000
@@ -32,6 +32,7 @@ const OUT_OF_REACH_MS = { unknown_type: 30 * 60_000, forbidden: 5 * 60_000 } as 
 
 export interface TypeReaderDeps {
   readonly type: string
+  readonly reading: TypeReading
   readonly client: MasterClient
   readonly clock: Clock
   readonly timers: Timers
@@ -55,13 +56,16 @@ export interface TypeReaderDeps {
 }
 
 type PageResult =
-  { readonly kind: 'page'; readonly rows: readonly WorkerBody[] } | { readonly kind: 'aborted' } | CallRefusal
+  | { readonly kind: 'page'; readonly rows: readonly WorkerBody[]; readonly isLast: boolean }
+  | { readonly kind: 'aborted' }
+  | CallRefusal
 
 export class TypeReader {
   readonly records: Records
   readonly #deps: TypeReaderDeps
   readonly #news: Signal
   readonly #stale: Signal
+  #reading: TypeReading
   #reach: TypeReach = 'pending'
   #catalog: CatalogType | undefined
   #isCatalogDue = true
@@ -78,6 +82,7 @@ export class TypeReader {
 
   constructor(deps: TypeReaderDeps) {
     this.#deps = deps
+    this.#reading = deps.reading
     this.#news = new Signal(deps.timers)
     this.#stale = new Signal(deps.timers)
     this.records = new Records({
@@ -94,6 +99,13 @@ export class TypeReader {
 
   get catalog(): CatalogType | undefined {
     return this.#catalog
+  }
+
+  /** Reads all workers immediately if their configs are needed from now on. */
+  setReading(reading: TypeReading): void {
+    const isMore = this.#reading === 'labels' && reading === 'configs'
+    this.#reading = reading
+    if (isMore) this.hurry()
   }
 
   /** Wakes the loops, because something changed that decides what is read next. */
@@ -213,7 +225,7 @@ export class TypeReader {
       if (replied.kind === 'aborted' || this.#isVoid) return null
       if (replied.kind !== 'page') return replied
       for (const { worker_id: id } of replied.rows) seen.add((after = id))
-      if (replied.rows.length < PAGE_ROWS) return this.#passed(seen, begun, { pages: page, isFast })
+      if (replied.isLast) return this.#passed(seen, begun, { pages: page, isFast })
       if (!isFast && !(await this.#paced(page, signal))) return null
     }
   }
@@ -235,19 +247,17 @@ export class TypeReader {
     const { call, client, sequence, sourceOf, type } = this.#deps
     while (!signal.aborted) {
       const begun = sequence.next()
+      const reading = this.#reading
+      const query = { limit: PAGE_ROWS[reading], after, view: reading === 'labels' ? ('summary' as const) : undefined }
       const replied = await call(
-        {
-          method: 'GET',
-          type,
-          line: 'table',
-          send: (either) => client.workers.page(type, { limit: PAGE_ROWS, after }, { signal: either }),
-        },
+        { method: 'GET', type, line: 'table', send: (either) => client.workers.page(type, query, { signal: either }) },
         signal,
       )
       if (replied.kind === 'ok') {
+        const { body: rows } = replied.reply
         const source = sourceOf(replied.reply, begun)
-        if (source !== null) for (const record of replied.reply.body) this.records.read(record, source)
-        return { kind: 'page', rows: replied.reply.body }
+        if (source !== null) this.#apply(rows, source, reading)
+        return { kind: 'page', rows, isLast: rows.length < query.limit }
       }
       if (replied.kind !== 'unavailable' && replied.kind !== 'throttled') return replied
       await this.#deps.timers.sleep(
@@ -256,6 +266,13 @@ export class TypeReader {
       )
     }
     return { kind: 'aborted' }
+  }
+
+  #apply(rows: readonly WorkerBody[], source: Source, reading: TypeReading): void {
+    for (const row of rows) {
+      if (reading === 'labels') this.records.readSummary(row, source)
+      else this.records.read(row, source)
+    }
   }
 
   /** Waits until the page after `page` is due. @returns false if a fast list is due instead. */
@@ -317,6 +334,7 @@ export class TypeReader {
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return
     this.#deps.log.error('reading the workers of a type failed, retrying', { type: this.#deps.type, error })
+    this.#isHurried = true
     this.#waitMs(RETRY_MS)
   }
 

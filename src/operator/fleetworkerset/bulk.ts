@@ -10,7 +10,7 @@ import { policyOf } from '../fleetworker/index.ts'
 import { readOldValues, readValues, type SetConfig } from './config.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
 import { configOfRevision, recordRevision } from './history.ts'
-import type { Member } from './members.ts'
+import type { FoundMember, Member } from './members.ts'
 import { throttleOf, type SetState } from './memory.ts'
 
 /** The master changes 200 workers in one step; a call of this many takes some tens of milliseconds. */
@@ -61,7 +61,7 @@ export async function compareMembers(
   members: readonly Member[],
 ): Promise<Drift> {
   const { deps, set, signal, state } = context
-  const isKnown = (member: Member): boolean => state.differences.get(member.id)?.input === inputOf(member)
+  const isKnown = (member: Member): boolean => state.differences.get(member.id)?.input === inputOf(member, member.goal)
   for (;;) {
     const unknown = members.filter((member) => !isKnown(member))
     const next = unknown.filter(({ goal }) => goal === unknown[0]?.goal).slice(0, MAX_ITEMS)
@@ -73,7 +73,7 @@ export async function compareMembers(
     for (const [index, result] of response.value.entries()) {
       const member = next[index] as Member
       const changed = 'changed' in result ? result.changed : []
-      state.differences.set(member.id, { input: inputOf(member), changed })
+      state.differences.set(member.id, { input: inputOf(member, member.goal), changed })
     }
   }
   const drifted = members.filter(({ id }) => (state.differences.get(id)?.changed.length ?? 0) > 0)
@@ -88,9 +88,10 @@ export async function compareMembers(
 }
 
 /** @returns why the master refused a revision for the member; `undefined` if it did not, or something has changed. */
-export function refusalFor({ refusals }: SetState, member: Member, revision: string): string | undefined {
+export function refusalFor({ refusals }: SetState, member: FoundMember, revision: string): string | undefined {
   const known = refusals.get(member.id)
-  return known?.input === refusedInput({ ...member, goal: revision }) ? known.message : undefined
+  if (known === undefined) return undefined
+  return known.input === refusedInput(member, revision) ? known.message : undefined
 }
 
 /** Another revision than that of the spec was stored when it was rolled out. */
@@ -185,16 +186,17 @@ function learn({ deps, state }: SetContext, member: Member, result: BulkResult):
   const { detail, status } = result.error
   if (status === 404 || status === 412) return 'ok' // The row says so already.
   if (status >= 500) return 'unclear'
-  state.refusals.set(id, { input: refusedInput(member), message: messageOf(detail) })
+  state.refusals.set(id, { input: refusedInput(member, member.goal), message: messageOf(detail) })
   return 'ok'
 }
 
 /** What a comparison depends on. */
-const inputOf = ({ goal, row: { record, epoch }, target }: Member): string =>
+const inputOf = ({ row: { record, epoch }, target }: FoundMember, goal: Member['goal']): string =>
   `${epoch}.${record.config_gen} ${goal}/${target.variant}`
 
 /** What a refusal of one worker depends on: its config, what it was to get, and its manager. */
-const refusedInput = (member: Member): string => `${inputOf(member)} ${member.row.record.managed_by}`
+const refusedInput = (member: FoundMember, goal: Member['goal']): string =>
+  `${inputOf(member, goal)} ${member.row.record.managed_by}`
 
 const messageOf = (detail: string | readonly FieldError[]): string =>
   typeof detail === 'string' ? detail : detail.map(({ path, message }) => `${path}: ${message}`).join('; ')

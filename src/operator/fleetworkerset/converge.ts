@@ -88,6 +88,7 @@ function findMembers(
   const isClaimOfObject = (other: string): boolean =>
     deps.workers.byIndex('claim', other).length > 0 || deps.cache.byIndex('claim', other).length > 0
   const isForeign = ({ record: { worker_id: id, managed_by: managedBy } }: WorkerRow): boolean => {
+    if (managedBy === null || managedBy === claim) return false
     const { wasDeletedHere, watches } = deps
     const hasHeldBefore = state.held.has(id)
     const found = classifyClaim({
@@ -100,13 +101,16 @@ function findMembers(
     })
     return found === 'foreign' || found === 'taken_over'
   }
+  const hasFleetWorkers = deps.workers.size > 0
   const members = membersOf({
+    previous: state.members,
     rows: deps.table.rows(type),
     selector,
     variantFor: variantsOf(set, isCordoned),
     claim,
     isPermitted: (id) => permitted.permits(id),
     isPinned: (id) =>
+      hasFleetWorkers &&
       deps.workers
         .byIndex('target', targetOf(type, id))
         .some(
@@ -117,7 +121,7 @@ function findMembers(
     isForeign,
   })
   for (const { id, row } of members.members) if (row.record.managed_by === claim) state.held.add(id)
-  prune(state, new Map(members.members.map(({ id, row }) => [id, row])))
+  prune(state, members.members)
   return members
 }
 

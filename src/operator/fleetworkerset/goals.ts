@@ -53,12 +53,16 @@ export interface Assigned {
   readonly left: number
 }
 
-/** @param isRefused Whether the master refused the new revision for a member. */
+/**
+ * @param isRefused Whether the master refused the new revision for a member.
+ * @param previous The members of the previous pass. An equal one is used again.
+ */
 export function assignGoals(
   found: readonly FoundMember[],
   goals: Goals,
   order: OrderBy,
   isRefused: (member: FoundMember) => boolean,
+  previous: readonly Member[],
 ): Assigned {
   const { update, limit } = goals
   const hasUpdate = ({ label }: FoundMember): boolean => label !== undefined && label.revision === update
@@ -69,9 +73,11 @@ export function assignGoals(
       : found.filter((each) => !hasUpdate(each) && !isRefused(each) && (limit === Infinity || isAvailable(each)))
   const next = limit === Infinity ? candidates : ordered(candidates, order).slice(0, room)
   const chosen = new Set(next.map(({ id }) => id))
-  const members = found.map((each): Member => {
+  const members = found.map((each, index): Member => {
     const { id, row, claim, target, label } = each
     const goal = update !== undefined && (hasUpdate(each) || chosen.has(id)) ? update : restFor(each, goals)
+    const known = previous[index]
+    if (known?.row === row && known.goal === goal && known.target === target && known.claim === claim) return known
     // Listed, because copying each of 10,000 members costs several times as much.
     return { id, row, claim, target, label, goal, standing: standingOf(each, goal) }
   })
@@ -101,6 +107,7 @@ const ordered = (candidates: readonly FoundMember[], { rank, spreadLabel }: Orde
 
 function standingOf({ claim, label, row: { record }, target }: FoundMember, goal: string | undefined): Standing {
   if (goal === undefined) return 'kept'
-  if (record.config_revision === `${goal}/${target.variant}`) return record.managed_by === claim ? 'same' : 'unclaimed'
-  return label?.revision === goal && label.isChanged ? 'changed' : 'behind'
+  if (label?.revision !== goal) return 'behind'
+  if (label.variant === target.variant) return record.managed_by === claim ? 'same' : 'unclaimed'
+  return label.isChanged ? 'changed' : 'behind'
 }

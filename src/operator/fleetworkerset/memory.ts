@@ -8,6 +8,7 @@ import { RevertThrottle } from '../fleetworker/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
 import type { SetContext } from './context.ts'
 import type { Counters } from './gates/index.ts'
+import type { FoundMember, Member } from './members.ts'
 import { newScaleMemory, type ScaleMemory } from './scale/memory.ts'
 import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
 import type { RolloutStatus } from './rollout-schema.ts'
@@ -40,6 +41,8 @@ export interface SetState {
   readonly differences: Map<string, { readonly input: string; readonly changed: readonly string[] }>
   /** Workers on which the set had its claim. */
   readonly held: Set<string>
+  /** The members of the last pass. */
+  members: readonly Member[]
   readonly throttles: Map<string, RevertThrottle>
   /** How far the rollout was, and since when. */
   progress: { readonly at: string; readonly sinceMs: number } | undefined
@@ -79,6 +82,7 @@ export class SetMemory {
       owing: new Map(),
       differences: new Map(),
       held: new Set(),
+      members: [],
       throttles: new Map(),
       progress: undefined,
       phase: undefined,
@@ -121,15 +125,28 @@ export function owedForMs({ owing }: SetState, { record }: WorkerRow, nowMs: num
 }
 
 /** Drops what is remembered of workers that are no members any more, and of debts that are paid. */
-export function prune(state: SetState, members: ReadonlyMap<string, WorkerRow>): void {
-  for (const [id] of state.owing) {
-    const record = members.get(id)?.record
-    if (record === undefined || !record.connected || record.applied_config_gen === record.config_gen)
-      state.owing.delete(id)
+export function prune(
+  { differences, held, owing, refusals, throttles }: SetState,
+  members: readonly FoundMember[],
+): void {
+  for (const map of [owing, refusals, differences, throttles, held]) dropOthers(map, members)
+  if (owing.size === 0) return
+  for (const { id, row } of members) {
+    const { applied_config_gen: applied, config_gen: gen, connected } = row.record
+    if (!connected || applied === gen) owing.delete(id)
   }
-  for (const map of [state.refusals, state.differences, state.throttles])
-    for (const id of map.keys()) if (!members.has(id)) map.delete(id)
-  for (const id of state.held) if (!members.has(id)) state.held.delete(id)
+}
+
+/** Usually there are no others, which costs no copy of the ids to find out. */
+function dropOthers(
+  remembered: Pick<Map<string, unknown>, 'delete' | 'has' | 'keys' | 'size'>,
+  members: readonly FoundMember[],
+): void {
+  if (remembered.size === 0) return
+  const known = members.reduce((count, { id }) => count + Number(remembered.has(id)), 0)
+  if (known === remembered.size) return
+  const ids = new Set(members.map(({ id }) => id))
+  for (const id of remembered.keys()) if (!ids.has(id)) remembered.delete(id)
 }
 
 export const throttleOf = ({ throttles }: SetState, workerId: string): RevertThrottle => {

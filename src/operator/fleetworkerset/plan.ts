@@ -71,8 +71,8 @@ interface Judgement {
   readonly isRefused: boolean
   readonly isUpdateRefused: boolean
   readonly problem: Omit<WorstWorker, 'worker'> | undefined
-  /** When this changes by time alone. */
-  readonly inMs: number | undefined
+  /** When this changes by time alone; `Infinity`: it does not. */
+  readonly inMs: number
 }
 
 export function planOf(facts: PlanFacts): Plan {
@@ -91,7 +91,7 @@ export function planOf(facts: PlanFacts): Plan {
     updatedOnline += Number(judgement.isOnline && judgement.isUpdated)
     if (isFailing(judgement)) failing.push(member.id)
     updatedUnavailable += Number(judgement.isUpdated && judgement.isUnavailable)
-    nextMs = Math.min(nextMs, judgement.inMs ?? Infinity)
+    nextMs = Math.min(nextMs, judgement.inMs)
     if (problem !== undefined) worst.push({ worker: member.id, ...problem })
     if (isDue(member, judgement, facts)) due.push(member)
   }
@@ -146,41 +146,31 @@ function judge(member: Member, facts: PlanFacts): Judgement {
   const isOnline = onlineForMs > 0
   const isAtGoal = standing !== 'behind' && standing !== 'kept'
   const isAcknowledged = isAtGoal && record.applied_config_gen === record.config_gen
-  const isAbsent = !record.connected && record.ended === true
+  const isAbsent = hasEnded(record)
   const owes = isAtGoal && isOnline && !isAcknowledged
   const leftMs = owes ? facts.ackTimeoutMs - facts.owesForMs(row) : 0
   const isLate = owes && leftMs <= 0
   const trouble = isAbsent ? undefined : troubleOf(row, { isOnline, isLate })
+  const refusal = facts.refusalOf(member, facts.update.revision)
   return {
     isOnline: isOnline && !isAbsent,
     isUpdated: isAtGoal && goal === facts.update.revision,
     isAcknowledged,
-    isWaiting: owes && !isLate && record.connected,
+    isWaiting: leftMs > 0 && record.connected,
     isAbsent,
     isUnavailable: trouble !== undefined,
-    ...refusalsOf(member, facts, trouble),
-    inMs: nextChange(onlineForMs, leftMs, row.isStale ? STALE_MS : 0),
+    isRefused: goal !== undefined && facts.refusalOf(member, goal) !== undefined,
+    isUpdateRefused: refusal !== undefined,
+    problem: refusal === undefined ? trouble : { reason: 'Rejected', message: refusal },
+    inMs: Math.min(ahead(onlineForMs), ahead(leftMs), row.isStale ? STALE_MS : Infinity),
   }
 }
 
-function refusalsOf(
-  member: Member,
-  { refusalOf, update }: PlanFacts,
-  trouble: Judgement['problem'],
-): Pick<Judgement, 'isRefused' | 'isUpdateRefused' | 'problem'> {
-  const message = refusalOf(member, update.revision)
-  return {
-    isRefused: member.goal !== undefined && refusalOf(member, member.goal) !== undefined,
-    isUpdateRefused: message !== undefined,
-    problem: message === undefined ? trouble : { reason: 'Rejected', message },
-  }
-}
+/** Whether the worker is offline after an orderly end. */
+const hasEnded = ({ connected, ended }: WorkerRow['record']): boolean => !connected && ended === true
 
-/** @returns the least of these times in the future. */
-function nextChange(...all: readonly number[]): number | undefined {
-  const future = all.filter((ms) => ms > 0 && ms < Infinity)
-  return future.length === 0 ? undefined : Math.min(...future)
-}
+/** @returns the time, if it is in the future, else `Infinity`. */
+const ahead = (ms: number): number => (ms > 0 ? ms : Infinity)
 
 function troubleOf(
   { record }: WorkerRow,

@@ -69,8 +69,10 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
       rank: (id) => rankIn(context.state, set.metadata.uid, revision, id),
       spreadLabel: set.spec.rollout?.spreadLabel,
     },
-    (member) => refusalFor(context.state, { ...member, goal: revision, standing: 'behind' }, revision) !== undefined,
+    (member) => refusalFor(context.state, member, revision) !== undefined,
+    context.state.members,
   )
+  context.state.members = assigned.members
   const plan = planFor(context, assigned, {
     revision,
     isPending: goals.update !== undefined || goals.rest === revision,

@@ -2,7 +2,7 @@
  * @module operator/fleetworkerset/stages
  * Computes the limits of the stages of a rollout, and the order in which workers get the new config. Pure.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { compareText } from '../../runtime/index.ts'
 import type { Stage } from './rollout-schema.ts'
 
@@ -47,7 +47,7 @@ const RANK_DIGITS = 16
 
 /** @returns the place of a worker in a rollout. It differs from revision to revision, so no worker is always first. */
 export const rankOf = (uid: string, revision: string, id: string): string =>
-  createHash('sha256').update(`${uid}/${revision}/${id}`).digest('hex').slice(0, RANK_DIGITS)
+  hash('sha256', `${uid}/${revision}/${id}`, 'hex').slice(0, RANK_DIGITS)
 
 /**
  * Orders candidates: healthy workers first, since a worker in ERROR proves nothing about a config; then, so that each

@@ -11,6 +11,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { keyOf, type KubeObject, type ObjectKey } from './objects.ts'
 
+const NONE: readonly never[] = []
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Every annotation that the operator reads is much shorter. */
 const MAX_ANNOTATION_CHARS = 1_024
@@ -68,7 +69,8 @@ export class WritableCache<T extends KubeObject> implements ObjectCache<T> {
   byIndex(index: string, value: string): readonly T[] {
     const found = this.#indices.get(index)
     if (found === undefined) throw new TypeError(`the cache has no index "${index}"`)
-    return [...(found.keys.get(value) ?? [])].flatMap((key) => this.#objects.get(key) ?? [])
+    const keys = found.keys.get(value)
+    return keys === undefined ? NONE : [...keys].flatMap((key) => this.#objects.get(key) ?? [])
   }
 
   /** The cache is not synced until `scope` is. */

@@ -14,6 +14,7 @@ import {
   type Registered,
   type Seen,
   type TableChange,
+  type TypeReading,
 } from '../../../src/operator/fleet/index.ts'
 import { seededRandom, systemRandom, VirtualTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
@@ -52,6 +53,8 @@ export interface FleetFixtureOptions extends Partial<FleetDeps> {
   readonly time?: VirtualTime
   readonly script?: readonly Deed[]
   readonly types?: readonly string[]
+  /** What lists contain; `configs` by default. */
+  readonly reading?: TypeReading
   readonly isIdle?: boolean
   readonly firstToken?: string
 }
@@ -67,6 +70,7 @@ export async function fleetOf(
   {
     script = [],
     types = ['mailer'],
+    reading = 'configs',
     isIdle = false,
     firstToken = TOKENS.admin,
     time = new VirtualTime(),
@@ -90,7 +94,7 @@ export async function fleetOf(
     ...options,
   })
   fleet.onChange((change) => changes.push(change))
-  fleet.setTypes(types)
+  fleet.setTypes(new Map(types.map((type) => [type, reading])))
   const end = new AbortController()
   const running = fleet.run(end.signal)
   const until = (what: string, holds: () => boolean): Promise<void> => untilSo(time, what, holds)

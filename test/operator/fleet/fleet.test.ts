@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { register } from '../../client/fixture.ts'
 import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
@@ -19,15 +20,25 @@ const FEED = /^GET \/api\/v1\/events/
 
 async function fixture({
   workers = ['w1', 'w2'],
+  hasStats = false,
   ...options
-}: FleetFixtureOptions & { readonly workers?: readonly string[] } = {}): Promise<
+}: FleetFixtureOptions & { readonly workers?: readonly string[]; readonly hasStats?: boolean } = {}): Promise<
   FleetFixture & { readonly master: TestMaster }
 > {
   const time = new VirtualTime()
   const master = await masterOn(time)
   for (const id of workers) await register(master, id)
+  if (hasStats) await sendStats(master, 'w1')
   epoch = (await master.backend.meta.info()).epoch
   return { ...(await fleetOf(master.url, { time, ...options })), master }
+}
+async function sendStats(master: TestMaster, id: string): Promise<void> {
+  const socket = await connectWorker(master, id)
+  socket.send(
+    JSON.stringify({ type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 1, per_slot: [], metrics: { 'gauge.x': 1 }, ts: 1 }),
+  )
+  const shown = async (): Promise<unknown> => (await master.call('GET', pathOf(id))).json
+  while ((await shown().then((body) => (body as { current_stats: unknown }).current_stats)) === null) await delay(5)
 }
 /** Epoch of the last master. */
 let epoch = ''
@@ -141,9 +152,30 @@ describe('the table', () => {
     expect(asked(LIST)).toHaveLength(lists)
   })
 
+  it('lists a type that only sets name without configs, and reads all configs when a FleetWorker names it', async () => {
+    const { fleet, master, until, asked, changes } = await fixture({ reading: 'labels', hasStats: true })
+    const rowOf = (id: string) => [...fleet.rows('mailer')].find(({ record }) => record.worker_id === id)
+    expect(asked(LIST).map(({ path }) => path)).toEqual([expect.stringContaining('view=summary')])
+    expect(registered(fleet.get('mailer', 'w1'))).toMatchObject({
+      isStale: true,
+      record: { config: {}, current_stats: { slots: 1, config_gen: null } },
+    })
+    await edit(master, 'w1', { slots: 4 })
+    await until('the edit is seen', () => rowOf('w1')?.record.config_gen === 1 && rowOf('w1')?.isStale === false)
+    const known = changes.length
+    fleet.setTypes(new Map([['mailer', 'configs']]))
+    await until('all configs are read', () => !registered(fleet.get('mailer', 'w2')).isStale)
+    expect(registered(fleet.get('mailer', 'w2')).record.config).toMatchObject({ slots: 1 })
+    expect(changes.slice(known)).toContainEqual({ kind: 'worker', type: 'mailer', workerId: 'w2' })
+    expect(asked(LIST).map(({ path }) => path)).toEqual([
+      expect.stringContaining('view=summary'),
+      expect.not.stringContaining('view='),
+    ])
+  })
+
   it('uses the types that are currently configured', async () => {
     const { fleet, until, asked, pass } = await fixture()
-    fleet.setTypes(['probe'])
+    fleet.setTypes(new Map([['probe', 'configs']]))
     expect([fleet.get('mailer', 'w1').kind, fleet.isSynced]).toEqual(['pending', false])
     await until('the other type is listed', () => fleet.isSynced)
     const before = asked(LIST).length

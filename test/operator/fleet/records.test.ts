@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Records, Sequence } from '../../../src/operator/fleet/records.ts'
-import type { WorkerBody, WorkerEventName } from '../../../src/protocol/index.ts'
+import type { WorkerBody, WorkerEventName, WorkerSummary } from '../../../src/protocol/index.ts'
 
 const body = (fields: Partial<WorkerBody> = {}): WorkerBody => ({
   worker_id: 'w',
@@ -221,6 +221,30 @@ describe('a worker', () => {
     expect(records.get('w')?.isAbsent).toBe(false)
     records.onNotFound('w', sequence.next(), false)
     expect([records.get('w')?.isAbsent, calls.changes]).toEqual([true, 2])
+  })
+
+  it('that a list without configs contains keeps its config and the generation of its statistics', () => {
+    const { records, sequence, read, source, record, calls } = fixture()
+    const frame = { slots: 0, cpu_pct: 1, rss_mb: 1, ts: 1, per_slot: [], metrics: { 'gauge.muster.config_gen': 1 } }
+    const { metrics: _, ...summary } = frame
+    const list = (fields: Partial<WorkerSummary>, begun = sequence.next()): void =>
+      records.readSummary({ ...body({ config: {} }), current_stats: null, ...fields }, source(begun))
+    list({ config_gen: 1 })
+    expect([records.get('w')?.isConfigUnread, calls.changes]).toEqual([true, 1])
+    read({ config_gen: 1, config: { slots: 0 }, current_stats: frame })
+    const begun = sequence.next()
+    list({ config_gen: 1, current_stats: summary })
+    expect([records.get('w')?.isConfigUnread, record()?.config, record()?.current_stats?.config_gen]).toEqual([
+      false,
+      { slots: 0 },
+      1,
+    ])
+    list({ state: 'ERROR' }, begun)
+    expect(record()?.state).toBe('IDLE')
+    list({ config_gen: 2 })
+    expect([records.get('w')?.isConfigUnread, calls.falls]).toEqual([true, 0])
+    list({ config_gen: 1 })
+    expect(calls.falls).toBe(1)
   })
 
   it('whose generation decreases within an epoch shows that the store was restored', () => {

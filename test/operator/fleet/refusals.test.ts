@@ -35,7 +35,12 @@ describe('the fleet client against a server that rejects everything with 429 and
       mayWrite: () => true,
       onBreaker: () => {},
     })
-    fleet.setTypes(['mailer', 'other'])
+    fleet.setTypes(
+      new Map([
+        ['mailer', 'configs'],
+        ['other', 'configs'],
+      ]),
+    )
     const end = new AbortController()
     const running = fleet.run(end.signal)
     const worker = { type: 'mailer', workerId: 'w1' }

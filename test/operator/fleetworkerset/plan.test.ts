@@ -59,12 +59,13 @@ const found = (rows: readonly WorkerRow[], more: Partial<MemberFacts> = {}): Mem
     isPinned: () => false,
     olderOwner: () => undefined,
     isForeign: () => false,
+    previous: [],
     ...more,
   })
 const GOALS = { rest: 'rev', idle: undefined, update: undefined, limit: 0 }
 const ORDER = { rank: (id: string) => id, spreadLabel: undefined }
 const member = (id: string, more: Fields = {}, of: Partial<WorkerRow> = {}): Member =>
-  assignGoals(found([row(id, more, of)]).members, GOALS, ORDER, () => false).members[0] as Member
+  assignGoals(found([row(id, more, of)]).members, GOALS, ORDER, () => false, []).members[0] as Member
 const many = (count: number, more: Fields = {}): readonly Member[] =>
   Array.from({ length: count }, (_, n) => member(`c-${n}`, more))
 
@@ -113,6 +114,30 @@ describe('the members of a set', () => {
   it('a pinned worker is no conflict with an older set', () => {
     const result = found([row('c-1')], { isPinned: () => true, olderOwner: () => 'an older set' })
     expect([result.pinned, result.conflicted]).toEqual([1, []])
+  })
+
+  it('uses members of the pass before again only if row, goal, variant and claim are the same', () => {
+    const rows = [row('c-1'), row('c-2'), row('c-3')]
+    const assign = (
+      all: readonly WorkerRow[],
+      previous: readonly Member[],
+      goals = GOALS,
+      more = {},
+    ): readonly Member[] =>
+      assignGoals(found(all, { previous, ...more }).members, goals, ORDER, () => false, previous).members
+    const first = assign(rows, [])
+    const again = assign(rows, first)
+    expect(again.map((each, index) => each === first[index])).toEqual([true, true, true])
+    const edited = row('c-2', { config_gen: 4, config_revision: 'rev/*' })
+    const changed = assign(rows.with(1, edited), first)
+    expect(changed.map(({ standing }) => standing)).toEqual(['same', 'changed', 'same'])
+    expect(assign(rows.slice(1), first).map(({ id }) => id)).toEqual(['c-2', 'c-3'])
+    const other = assign(rows, first, { ...GOALS, rest: 'next' })
+    expect(other.map(({ goal, standing }) => [goal, standing])).toEqual(rows.map(() => ['next', 'behind']))
+    const cordoned = assign(rows, first, GOALS, { variantFor: () => ({ patch: { slots: 0 }, variant: 'cordoned' }) })
+    expect(cordoned.map(({ standing }) => standing)).toEqual(rows.map(() => 'behind'))
+    const taken = assign(rows, first, GOALS, { claim: 'kubernetes:ns/fleetworkersets/other#00000000' })
+    expect(taken.map(({ standing }) => standing)).toEqual(rows.map(() => 'unclaimed'))
   })
 
   it('releases workers that it claims and no longer selects, or may no longer manage', () => {
