@@ -13,6 +13,7 @@ import {
   FLEET_WORKER_SETS,
   keepRulesClean,
   reconcileSet,
+  RolloutReports,
   SetMemory,
   type FleetWorkerSetObject,
   type FleetWorkerSetStatus,
@@ -66,6 +67,7 @@ export class SetTerm {
   readonly #sources: Sources
   readonly #controller: Controller
   readonly #memory = new SetMemory()
+  readonly #reports: RolloutReports
   readonly #end: OrderlyEnd
   #works: Promise<unknown> | undefined
 
@@ -83,10 +85,12 @@ export class SetTerm {
       resources: () => cache.all(),
       onChange: onSource,
     })
+    this.#reports = createReports(deps)
     const reconcileDeps = createReconcileDeps(deps, {
       status: this.#status,
       sources: this.#sources,
       memory: this.#memory,
+      reports: this.#reports,
     })
     this.#controller = new Controller({
       queue,
@@ -110,6 +114,7 @@ export class SetTerm {
   /** Forgets what the master was sent, because it has lost state. */
   onStateReset(): void {
     this.#memory.clear()
+    this.#reports.forget()
   }
 
   /** Drops pending statuses that report the outage, because the master has recovered. */
@@ -131,7 +136,12 @@ export class SetTerm {
       { timers: time, log, rules: fleet.rules, offered: (either) => fleet.offered(either), isLiveClaim, watches },
       ending,
     )
-    this.#works = Promise.all([this.#controller.run(ending), this.#sources.run(ending), clean])
+    this.#works = Promise.all([
+      this.#controller.run(ending),
+      this.#sources.run(ending),
+      this.#reports.run(ending),
+      clean,
+    ])
     await this.#works
   }
 
@@ -165,9 +175,21 @@ function createStatusWriter({
   })
 }
 
+function createReports({ fleet, isLiveClaim, log, time, watches }: SetTermDeps): RolloutReports {
+  return new RolloutReports({
+    clock: time,
+    timers: time,
+    log,
+    reports: fleet.reports,
+    offered: (signal) => fleet.offered(signal),
+    isLiveClaim,
+    watches,
+  })
+}
+
 function createReconcileDeps(
   { cache, events, fleet, leadership, log, scope, time, transport, wasDeletedHere, watches, workers }: SetTermDeps,
-  own: Pick<SetDeps, 'status' | 'sources' | 'memory'>,
+  own: Pick<SetDeps, 'status' | 'sources' | 'memory' | 'reports'>,
 ): SetDeps {
   return {
     ...own,

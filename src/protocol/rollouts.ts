@@ -18,7 +18,7 @@ import {
   WorkerId,
 } from './names.ts'
 
-/** Greatest length of each list of a report, and of its texts in characters. */
+/** Greatest length of each list of a report, and of its texts in characters; greatest number of runs. */
 export const ROLLOUT_BOUNDS = {
   stages: 10,
   gates: 11,
@@ -28,9 +28,10 @@ export const ROLLOUT_BOUNDS = {
   shortChars: 64,
   lineChars: 240,
   messageChars: 512,
+  runs: 1_000_000_000_000,
 } as const
-const MAX_COUNT = 1_000_000
-const MAX_RUNS = 1_000_000_000_000
+/** That of an int32, as in the status of a set. */
+const MAX_COUNT = 2_147_483_647
 /** Unix seconds in the year 5138. */
 const MAX_SECONDS = 100_000_000_000
 
@@ -55,7 +56,7 @@ const ShortText = Text(ROLLOUT_BOUNDS.shortChars)
 const Line = Text(ROLLOUT_BOUNDS.lineChars)
 const Message = Text(ROLLOUT_BOUNDS.messageChars)
 const Count = Type.Integer({ minimum: 0, maximum: MAX_COUNT })
-const Runs = Type.Integer({ minimum: 0, maximum: MAX_RUNS })
+const Runs = Type.Integer({ minimum: 0, maximum: ROLLOUT_BOUNDS.runs })
 const Time = Type.Number({ minimum: 0, maximum: MAX_SECONDS, description: 'unix seconds' })
 const StageNumber = Type.Integer({ minimum: 0, maximum: ROLLOUT_BOUNDS.stages + 1 })
 const Phase = Type.Enum([...ROLLOUT_PHASES])
@@ -72,7 +73,7 @@ const ReportedSet = Strict({
 /** A stage of the spec. The last one, for all workers, is not listed. */
 const ReportedStage = Strict({
   workers: Type.Union([
-    Type.Integer({ minimum: 1, maximum: MAX_COUNT }),
+    Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     Type.String({ maxLength: 4, pattern: PERCENT_PATTERN }),
   ]),
   bake_seconds: Type.Integer({ minimum: 0, maximum: 86_400 }),

@@ -25,6 +25,7 @@ import type {
   Registered,
   Remembered,
   Seen,
+  ReportWriter,
   RevisionWriter,
   RuleWriter,
   TableChange,
@@ -35,7 +36,7 @@ import type {
   WorkerRows,
 } from './ports.ts'
 import { Sequence, type Source } from './records.ts'
-import { EnrolmentWriter } from './rule-writer.ts'
+import { EnrolmentWriter, RolloutReportWriter } from './rule-writer.ts'
 import { EpochTracker } from './epoch-tracker.ts'
 import { Tokens } from './tokens.ts'
 import { TypeReader } from './type-reader.ts'
@@ -65,6 +66,7 @@ export class Fleet implements FleetTable, WorkerRows {
   readonly edits: MasterWriter
   readonly revisions: RevisionWriter
   readonly rules: RuleWriter
+  readonly reports: ReportWriter
   readonly #deps: FleetDeps
   readonly #tokens: Tokens
   readonly #client: MasterClient
@@ -103,6 +105,7 @@ export class Fleet implements FleetTable, WorkerRows {
     this.edits = new Writer(writing, 'edit')
     this.revisions = new BulkWriter(writing)
     this.rules = new EnrolmentWriter(writing)
+    this.reports = new RolloutReportWriter(writing)
   }
 
   get(type: string, workerId: string): Seen {

@@ -19,6 +19,8 @@ import type {
   JsonSchema,
   RevisionBody,
   RevisionsBody,
+  RolloutBody,
+  RolloutShown,
   SecretPaths,
   Stats,
   WorkerBody,
@@ -217,6 +219,13 @@ export interface RuleWriter {
   put(type: string, name: string, rule: EnrolmentBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   remove(type: string, name: string, actor: string, signal: AbortSignal): Promise<CallResult<void>>
   list(type: string, signal: AbortSignal): Promise<CallResult<readonly EnrolmentShown[]>>
+}
+
+/** Calls about rollout reports. `not_registered`: there is no such report, or the master has no reports. */
+export interface ReportWriter {
+  put(type: string, name: string, report: RolloutBody, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+  remove(type: string, name: string, actor: string, signal: AbortSignal): Promise<CallResult<void>>
+  list(type: string, signal: AbortSignal): Promise<CallResult<readonly RolloutShown[]>>
 }
 
 /** A bulk change. Every item names the label that its worker gets. */

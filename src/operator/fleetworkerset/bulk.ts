@@ -4,7 +4,7 @@
  * refuses touches no worker. Each item names the config and the manager that its worker must have: a change of another
  * client is never overwritten unseen, but read, and decided upon again.
  */
-import type { BulkResult, FieldError } from '../../protocol/index.ts'
+import { ROLLOUT_BOUNDS, type BulkResult, type FieldError } from '../../protocol/index.ts'
 import type { BulkChange } from '../fleet/index.ts'
 import { policyOf } from '../fleetworker/index.ts'
 import { readOldValues, readValues, type SetConfig } from './config.ts'
@@ -175,10 +175,12 @@ const goalOf = ([first]: readonly Member[]): string => first?.goal ?? ''
 const epochOf = ([first]: readonly Member[]): string => first?.row.epoch ?? ''
 
 /** Remembers the result for one worker. `unclear`: the same call may succeed later. */
-function learn({ deps, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {
+function learn({ deps, lastStatus, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {
   const { id, row, standing } = member
   if (!('error' in result)) {
     state.refusals.delete(id)
+    if (member.goal !== undefined && member.goal === lastStatus.rollout?.revision)
+      noteChanged(state, member.goal, result.changed)
     const { config_changed_by: by } = row.record
     if (standing === 'changed') throttleOf(state, id).onRevert(result.changed, by, deps.clock.monotonicMs())
     return 'ok'
@@ -188,6 +190,12 @@ function learn({ deps, state }: SetContext, member: Member, result: BulkResult):
   if (status >= 500) return 'unclear'
   state.refusals.set(id, { input: refusedInput(member, member.goal), message: messageOf(detail) })
   return 'ok'
+}
+
+/** Remembers which fields a rollout changes. */
+function noteChanged(state: SetState, revision: string, names: readonly string[]): void {
+  if (state.changed?.revision !== revision) state.changed = { revision, names: new Set() }
+  for (const name of names) if (state.changed.names.size < ROLLOUT_BOUNDS.changedFields) state.changed.names.add(name)
 }
 
 /** What a comparison depends on. */

@@ -124,6 +124,8 @@ export interface RolloutFacts {
   /** How the revision of the spec failed before. */
   readonly failure: FailedRevision | undefined
   readonly gates: readonly GateResult[]
+  /** Number of runs on the current revision that gates compare with, if it is known. */
+  readonly currentRuns?: number
 }
 
 export interface SetFacts {

@@ -20,6 +20,7 @@ import type { WorstWorker } from './plan.ts'
 import type { FleetWorkerSetObject } from './resource.ts'
 import type { FleetWorkerSetStatus } from './schema.ts'
 import type { ScaleReport } from './scale/scale.ts'
+import type { RolloutReports } from './rollout-reports.ts'
 import type { RolloutState } from './stage-machine.ts'
 
 export interface SetDeps {
@@ -30,6 +31,7 @@ export interface SetDeps {
   readonly table: WorkerRows
   readonly revisions: RevisionWriter
   readonly rules: RuleWriter
+  readonly reports: Pick<RolloutReports, 'offer'>
   readonly master: MasterWriter
   readonly sources: Pick<Sources, 'read'>
   readonly transport: KubeTransport

@@ -19,6 +19,7 @@ import { compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
 import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
 import type { Plan } from './plan.ts'
+import { runsIn } from './gates/index.ts'
 import { variantsOf } from './revision.ts'
 import { openScale, type Scale } from './scale/scale.ts'
 import { failureOf, isLive, type Step } from './stage-machine.ts'
@@ -248,6 +249,7 @@ function rolloutOf(context: SetContext, config: SetConfig, look: Look): RolloutF
     stage: state.rollout,
     failure: failureOf(state.failed, config.revision),
     gates: judged?.gates ?? state.rollout?.gates ?? [],
+    ...(judged?.baseline !== undefined && { currentRuns: runsIn(judged.baseline) }),
   }
 }
 

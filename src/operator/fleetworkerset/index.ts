@@ -6,7 +6,8 @@
  *                     status + gates ──▶ stage-machine ──▶ status ─────┘
  *
  * reconcile.ts, config.ts, converge.ts, rollout.ts, counters.ts, bulk.ts, enrolment.ts, history.ts, orphaned-rules.ts,
- * release.ts and status.ts have side effects. The other modules are pure, except for memory.ts, which has state.
+ * release.ts, status.ts and rollout-reports.ts have side effects. The other modules are pure, except for memory.ts,
+ * which has state.
  */
 export * from './acts.ts'
 export * from './bounds.ts'
@@ -22,6 +23,7 @@ export { planOf, type Plan, type PlanFacts } from './plan.ts'
 export { reconcileSet } from './reconcile.ts'
 export * from './resource.ts'
 export * from './revision.ts'
+export { RolloutReports } from './rollout-reports.ts'
 export * from './rollout-schema.ts'
 export * from './schema.ts'
 export { inOrder, rankOf, stageAfter } from './stages.ts'

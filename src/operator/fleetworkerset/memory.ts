@@ -11,6 +11,7 @@ import type { Counters } from './gates/index.ts'
 import type { FoundMember, Member } from './members.ts'
 import { newScaleMemory, type ScaleMemory } from './scale/memory.ts'
 import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
+import type { BegunRollout, ChangedFields } from './report.ts'
 import type { RolloutStatus } from './rollout-schema.ts'
 import { rankOf } from './stages.ts'
 
@@ -54,6 +55,9 @@ export interface SetState {
   tallies: { readonly readMs: number; readonly byRevision: ReadonlyMap<string, Counters> } | undefined
   /** The order of workers in the rollout of a revision. */
   ranks: { readonly revision: string; readonly byId: Map<string, string> } | undefined
+  /** The last attempt that began in this term, and the fields that it changes. */
+  begun: BegunRollout | undefined
+  changed: ChangedFields | undefined
   /** When the last status was put. */
   reportedMs: number
   readonly scale: ScaleMemory
@@ -89,6 +93,8 @@ export class SetMemory {
       failing: undefined,
       tallies: undefined,
       ranks: undefined,
+      begun: undefined,
+      changed: undefined,
       reportedMs: -Infinity,
       scale: newScaleMemory(),
     }

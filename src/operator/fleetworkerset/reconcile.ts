@@ -23,6 +23,9 @@ import { recordRevision } from './history.ts'
 import { releaseSet } from './release.ts'
 import { claimForSet, FLEET_WORKER_SETS, type FleetWorkerSetObject } from './resource.ts'
 import { reportSet } from './status.ts'
+import { offerOf } from './report-offer.ts'
+import type { ReportKey } from './rollout-reports.ts'
+import type { SetState } from './memory.ts'
 
 /** The set cannot be applied, so it enrols no worker. */
 const NEEDS_USER: ReadonlySet<SetSyncedReason> = new Set<SetSyncedReason>(['NotPermitted', 'ConfigInvalid'])
@@ -35,7 +38,9 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
     const set = deps.cache.get(key)
     if (set === undefined) {
       const state = deps.memory.forget(key)
-      if (state !== undefined) await removeRule({ deps, signal, state })
+      if (state === undefined) return { kind: 'ok' }
+      deps.reports.offer(reportKeyOf(state), { kind: 'deleted' })
+      await removeRule({ deps, signal, state })
       return { kind: 'ok' }
     }
     const context: SetContext = {
@@ -48,6 +53,8 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
     }
     if (set.metadata.deletionTimestamp !== undefined) return await releaseSet(context)
     const result = await resultOf(context)
+    const offer = offerOf(context, result)
+    if (offer !== undefined) deps.reports.offer(reportKeyOf(context.state), offer)
     if (NEEDS_USER.has(result.synced.reason)) await removeRule(context)
     return reportSet(context, result)
   } catch (error) {
@@ -58,6 +65,8 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
     return { kind: 'retry', afterMs: FORBIDDEN_MS }
   }
 }
+
+const reportKeyOf = ({ claim, ruleName: name, type }: SetState): ReportKey => ({ type, name, claim })
 
 async function resultOf(context: SetContext): Promise<SetResult> {
   const { set, deps } = context

@@ -18,6 +18,7 @@ import { assignGoals, goalsOf, isIdle, type Assigned, type Goals } from './goals
 import { owedForMs, phaseMsOf, progressMsOf, rankIn, throttleOf } from './memory.ts'
 import type { Member, Members } from './members.ts'
 import { planOf, type Plan } from './plan.ts'
+import { begunBy } from './report.ts'
 import type { Scale } from './scale/scale.ts'
 import {
   ACK_TIMEOUT_SECONDS,
@@ -243,6 +244,7 @@ export async function take(
   deps.status.put(refOf(set), status, 'transition')
   await deps.status.flushNow(refOf(set), signal)
   if (!isDeepStrictEqual(stateOf(statusAtServer(context)), state)) return quietResult({ kind: 'retry' })
+  context.state.begun = begunBy(context, look.state.rollout, state.rollout) ?? context.state.begun
   if (event !== undefined)
     deps.events.record(setEventTarget(set), event.isWarning ? 'Warning' : 'Normal', event.reason, event.message)
   return { ...context, lastStatus: status }

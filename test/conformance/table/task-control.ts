@@ -432,6 +432,19 @@ export const TASK_CONTROL: readonly Row[] = [
     by('master/rollouts/rollouts.test.ts', 'reject %s'),
   ],
   [
+    'D148f',
+    'The operator sends news immediately, other differences at most every 10 s, and nothing of a rollout that ended.',
+    by('operator/fleetworkerset/rollout-reports.test.ts', 'send news immediately, and other differences at most every'),
+    by('operator/fleetworkerset/rollout-reports.test.ts', 'and none when it has ended'),
+    by('operator/fleetworkerset/reports.test.ts', 'follows the stages, and stays as Complete without another write'),
+  ],
+  [
+    'D148g',
+    'A report that fails, or a master without reports, neither delays nor fails a rollout.',
+    by('operator/fleetworkerset/reports.test.ts', 'reaches all workers while no report can be sent'),
+    by('operator/fleetworkerset/reports.test.ts', 'with a master of an earlier release has no report'),
+  ],
+  [
     'D148e',
     'A store with reports is served by a master of an earlier release, which ignores them.',
     by('skew/programs.test.ts', 'on %s is served by it, and shows them again (D148)'),

@@ -223,6 +223,9 @@ const failed = (result: Omit<GateResult, 'verdict' | 'message'>, message: string
 /** A worker may send any number, but a status with a fraction here would be refused by the API server. */
 const wholeRuns = Math.floor
 
+/** @returns how many runs of these counters ended. */
+export const runsIn = (counters: Counters): number => wholeRuns(failedShareOf({ workers: 0, counters }).total)
+
 function failedShareOf(cohort: Cohort | undefined): Share {
   const { [RUNS_OK]: ok = 0, [RUNS_FAILED]: count = 0 } = cohort?.counters ?? {}
   return { count, total: ok + count }

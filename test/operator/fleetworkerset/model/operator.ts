@@ -152,6 +152,7 @@ export class OperatorModel {
         remove: async () => this.#answer(() => void (world.rule = undefined)),
         list: async () => ({ kind: 'ok', value: [], epoch: world.epoch }),
       },
+      reports: { offer: () => {} },
       master: {
         get: done,
         history: done,
