@@ -66,9 +66,9 @@ up: .tools/built ## Start a cluster on this machine with Muster in it: kind wher
 	@if $(HAS_KIND); then hack/kind-up.sh; else $(MAKE) --no-print-directory cluster-up && KUBECONFIG=$(CURDIR)/.tools/cluster/kubeconfig hack/quickstart.sh; fi
 down: ## Stop and remove the cluster of make up
 	@if $(HAS_KIND); then hack/kind-down.sh; else node hack/cluster/down.mjs; fi
-cluster-up: .tools/built ## Start a Kubernetes node on this machine, with an ingress controller; as root, without Docker
+cluster-up: .tools/built ## Start a Kubernetes node on this machine, with an ingress controller; as root, without Docker (ARGS=--keda: with KEDA's images)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
-	@node hack/cluster/up.mjs --ingress
+	@node hack/cluster/up.mjs --ingress $(ARGS)
 cluster-down: ## Remove the cluster of make cluster-up
 	@node hack/cluster/down.mjs
 kind-up: .tools/built ## Start a kind cluster with Muster in it; needs Docker (ARGS="--ingress --bare" for make e2e)
@@ -77,9 +77,9 @@ kind-down: ## Remove the cluster of make kind-up
 	@hack/kind-down.sh
 smoke: .tools/ready ## Send the typical requests of clients to a running fleet (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
 	@node charts/muster/files/smoke.mjs
-e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
+e2e: .tools/built ## Test the image, the chart and autoscaling by KEDA on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes, 2,000 tasks in 20 rounds of autoscaling)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
-	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ $(ARGS)
+	@hack/cluster/with.sh hack/cluster/test.sh $(ARGS)
 soak: export ALLOW_SKIP ?=
 soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 10,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, 1,000,000 hostile frames, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
 	@hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go

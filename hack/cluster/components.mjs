@@ -37,6 +37,14 @@ export const apiServer = () => [
   `--kubelet-client-certificate=${fileOf('kubelet-client.pem')}`,
   `--kubelet-client-key=${fileOf('kubelet-client.key')}`,
   '--kubelet-preferred-address-types=InternalIP',
+  // For extension API servers, such as the one of KEDA that serves metrics.
+  `--proxy-client-cert-file=${fileOf('front-proxy.pem')}`,
+  `--proxy-client-key-file=${fileOf('front-proxy.key')}`,
+  `--requestheader-client-ca-file=${fileOf('ca.pem')}`,
+  '--requestheader-allowed-names=front-proxy-client',
+  '--requestheader-username-headers=X-Remote-User',
+  '--requestheader-group-headers=X-Remote-Group',
+  '--requestheader-extra-headers-prefix=X-Remote-Extra-',
 ]
 
 export const controllerManager = () => [
@@ -45,6 +53,7 @@ export const controllerManager = () => [
   `--cert-dir=${FOLDER}/controller-manager`,
   `--service-account-private-key-file=${fileOf('accounts.key')}`,
   `--root-ca-file=${fileOf('ca.pem')}`,
+  '--horizontal-pod-autoscaler-sync-period=5s', // By default 15 s.
 ]
 
 export const scheduler = () => [

@@ -69,6 +69,7 @@ export function makeIdentities() {
   certificate('ca', '/CN=muster-cluster')
   certificate('server', '/CN=kube-apiserver', NAMES_OF_SERVER)
   certificate('kubelet-client', '/O=system:masters/CN=kube-apiserver-kubelet-client')
+  certificate('front-proxy', '/CN=front-proxy-client')
   const { privateKey, publicKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },

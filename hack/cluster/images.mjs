@@ -14,6 +14,8 @@ const FOLDER = `${ROOT}.tools/image`
 /** Name of the image (its version is `cluster`): the program, and the user it runs as. */
 const PROGRAMS = { pause: '65535:65535', coredns: '65532:65532', traefik: '65532:65532', redis: '999:999' }
 const COMMANDS = { redis: 'redis-server' }
+/** Only for a cluster with KEDA: they are large. */
+const KEDA = { 'keda-operator': '65532:65532', 'keda-adapter': '65532:65532' }
 export const PAUSE_IMAGE = 'localhost/pause:cluster'
 export const REDIS_IMAGE = 'localhost/redis:cluster'
 
@@ -41,7 +43,7 @@ function pack(name, program, archive) {
     }
     mkdirSync(join(scratch, 'tmp'))
     const config = {
-      User: PROGRAMS[name],
+      User: PROGRAMS[name] ?? KEDA[name],
       Env: ['PATH=/usr/local/bin'],
       Entrypoint: [`/usr/local/bin/${basename(target)}`],
     }
@@ -52,8 +54,11 @@ function pack(name, program, archive) {
 const whereIs = (program) =>
   execFileSync(`${ROOT}hack/install-tools.sh`, ['--where', program], { encoding: 'utf8' }).trim()
 
+/** The images of a node. */
+export const imagesOf = ({ keda }) => [...Object.keys(PROGRAMS), ...(keda ? Object.keys(KEDA) : [])]
+
 /** Paths of the archives, Muster's last. One that is older than its program is made again. */
-export function buildImages(names = Object.keys(PROGRAMS)) {
+export function buildImages(names) {
   const archives = names.map((name) => {
     const [program, archive] = [whereIs(COMMANDS[name] ?? name), join(FOLDER, `${name}.tar`)]
     if (!existsSync(archive) || statSync(archive).mtimeMs < statSync(program).mtimeMs) pack(name, program, archive)

@@ -2,11 +2,14 @@
 // Starts a Kubernetes cluster of one node on this machine, without a container engine: programs built from Go modules,
 // containerd of Debian, and the image of Muster. Needs root, Linux, the programs of `make tools` and dist/ (npm run
 // build).
-// Usage: node hack/cluster/up.mjs [--ingress]    Exit: 0 the node is ready, 1 it is not; its processes were stopped.
+// Usage: node hack/cluster/up.mjs [--ingress] [--keda]
+// Exit: 0 the node is ready, 1 it is not; its processes were stopped.
 //
-// With --ingress it also starts Traefik, at the address in .tools/cluster/ingress. All files are in .tools/cluster,
-// also the kubeconfig. The node runs in a network namespace that a veth pair connects to the machine. A second run,
-// also after a crash, first stops the previous cluster. Several checkouts can run a cluster simultaneously.
+// With --ingress it also starts Traefik, at the address in .tools/cluster/ingress. With --keda it has the images of
+// KEDA, and .tools/cluster/keda to install it: kubectl apply --server-side -k .tools/cluster/keda. All files are in
+// .tools/cluster, also the kubeconfig. The node runs in a network namespace that a veth pair connects to the machine.
+// A second run, also after a crash, first stops the previous cluster. Several checkouts can run a cluster
+// simultaneously.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,7 +19,8 @@ import { parseArgs } from 'node:util'
 import { parse } from 'yaml'
 import { down } from './down.mjs'
 import { makeIdentities } from './identities.mjs'
-import { buildImages, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
+import { buildImages, imagesOf, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
+import { writeKeda } from './keda.mjs'
 import { noteKernelFigures } from './kernel.mjs'
 import { makeNetwork, stranger } from './network.mjs'
 import * as components from './components.mjs'
@@ -154,9 +158,9 @@ function furnish(ingress) {
   writeFileSync(`${FOLDER}/ingress`, `${NODE_IP}:${INGRESS_PORT}\n`)
 }
 
-async function up({ ingress }, cniFolder) {
+async function up({ ingress, keda }, cniFolder) {
   await down()
-  const archives = buildImages()
+  const archives = buildImages(imagesOf({ keda }))
   const startedMs = Date.now()
   const say = (what) => console.log(`${((Date.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${what}`)
   mkdirSync(FOLDER, { recursive: true })
@@ -167,6 +171,7 @@ async function up({ ingress }, cniFolder) {
   await startNode(cniFolder, archives)
   say('the node is ready')
   furnish(ingress)
+  if (keda) writeKeda(dirname(whereIs('keda-operator')))
   say(`names${ingress ? ' and the ingress controller' : ''} are served`)
   console.log(`export KUBECONFIG=${KUBECONFIG} PATH=${dirname(whereIs('kubectl'))}:${dirname(whereIs('helm'))}:$PATH`)
 }
@@ -177,7 +182,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exitCode = 1
   }
   try {
-    const { values } = parseArgs({ options: { ingress: { type: 'boolean', default: false } } })
+    const isOff = { type: 'boolean', default: false }
+    const { values } = parseArgs({ options: { ingress: isOff, keda: isOff } })
     const cniFolder = check()
     acquireLock()
     await up(values, cniFolder).catch(async (error) => {

@@ -13,6 +13,6 @@ is_reachable() {
 
 if ! is_reachable; then
   trap 'node hack/cluster/down.mjs' EXIT
-  node hack/cluster/up.mjs --ingress
+  node hack/cluster/up.mjs --ingress --keda
 fi
 "$@"

@@ -66,6 +66,9 @@ function run(name: string, args: readonly string[]): Promise<string> {
   })
 }
 
+/** Runs kubectl without a namespace. */
+export const kubectl = (...args: readonly string[]): Promise<string> => run('kubectl', args)
+
 /** Expects that the text contains none of the secrets, neither as plain text nor in base64. */
 export function expectHidden(secrets: Iterable<string>, text: string): void {
   const shown = [...secrets].filter(
