@@ -7,7 +7,7 @@
  *   reads, writes ┘        ▲
  *                          └── every response: its epoch (epoch-tracker.ts), its time
  */
-import { MasterClient, type MasterError } from '../../client/index.ts'
+import type { MasterClient, MasterError } from '../../client/index.ts'
 import { Signal, type Clock, type CreateHttpPool, type Log, type Random, type Timers } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
 import { Breaker, type OpenReason } from './breaker.ts'
@@ -15,7 +15,8 @@ import { BulkWriter } from './bulk-writer.ts'
 import { Calls } from './calls.ts'
 import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
-import { Limiter, MAX_IN_FLIGHT } from './limiter.ts'
+import { Limiter } from './limiter.ts'
+import { createMasterClient } from './master-client.ts'
 import type { FleetMetrics } from './metrics.ts'
 import { isServing } from './probe.ts'
 import type {
@@ -41,8 +42,6 @@ import { EpochTracker } from './epoch-tracker.ts'
 import { Tokens } from './tokens.ts'
 import { TypeReader } from './type-reader.ts'
 import { Writer, type WriterDeps } from './writer.ts'
-
-const CALL_MS = 10_000
 
 export interface FleetDeps {
   readonly masterUrl: string
@@ -90,7 +89,7 @@ export class Fleet implements FleetTable, WorkerRows {
   constructor(deps: FleetDeps) {
     this.#deps = deps
     this.#tokens = new Tokens(deps.token)
-    this.#client = this.#createClient()
+    this.#client = createMasterClient(deps, this.#tokens)
     this.#breaker = this.#createBreaker()
     this.#calls = this.#createCalls()
     this.#identity = this.#createIdentity()
@@ -202,22 +201,6 @@ export class Fleet implements FleetTable, WorkerRows {
 
   hasForgotten(worker: Registered, remembered: Remembered): boolean {
     return this.#life.hasForgotten(worker, remembered)
-  }
-
-  #createClient(): MasterClient {
-    const { clock, timers, random, masterUrl, createPool } = this.#deps
-    return new MasterClient({
-      masterUrl,
-      ...(createPool !== undefined && { createPool }),
-      token: () => this.#tokens.current(),
-      clock,
-      timers,
-      random,
-      attempts: 1,
-      headersMs: CALL_MS,
-      callMs: CALL_MS,
-      connections: MAX_IN_FLIGHT,
-    })
   }
 
   #createBreaker(): Breaker {

@@ -152,7 +152,7 @@ describe('the table', () => {
     expect(asked(LIST)).toHaveLength(lists)
   })
 
-  it('lists a type that only sets name without configs, and reads all configs when a FleetWorker names it', async () => {
+  it('lists a type that only sets name without configs, and reads them when a FleetWorker names it', async () => {
     const { fleet, master, until, asked, changes } = await fixture({ reading: 'labels', hasStats: true })
     const rowOf = (id: string) => [...fleet.rows('mailer')].find(({ record }) => record.worker_id === id)
     expect(asked(LIST).map(({ path }) => path)).toEqual([expect.stringContaining('view=summary')])
