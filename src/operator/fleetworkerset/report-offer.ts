@@ -3,10 +3,9 @@
  * Decides what the report of a set at the master should be, from what the last reconcile has found and the report that
  * the master has. Pure.
  *
- *   rollout            the report of it
- *   none, and before   its revision is the current one now ─▶ Complete     failed, then reverted ─▶ RolledBack
- *                      ended already ─▶ it stays                           reverted before ─▶ removed
- *   the set is deleted ─▶ removed
+ *   rollout    the report of it; also of one that has failed, as long as the spec has the revision that failed
+ *   none       the reported revision is the current one ─▶ Complete, and stays     another one: reverted ─▶ removed
+ *   deleted    removed
  * @see D148
  */
 import type { RolloutBody } from '../../protocol/index.ts'
@@ -45,23 +44,18 @@ export const isOver = (phase: RolloutBody['phase']): boolean =>
 export function reportAfter(offer: ReportOffer, known: RolloutBody | undefined): RolloutBody | 'keep' | 'remove' {
   if (offer.kind === 'rollout') return withinBounds(carriedOver(offer.report, known))
   if (known === undefined) return 'keep'
-  if (offer.kind === 'deleted') return 'remove'
-  const { current } = offer
-  if (known.phase === 'Complete' || known.phase === 'RolledBack') return 'keep'
-  if (current === undefined) return 'remove'
-  if (known.update_revision === current)
-    return ended(known, offer, { phase: 'Complete', message: `all workers have ${current}`, next: NOTHING_TO_DO })
-  const isReturning = known.phase === 'Failed' || known.phase === 'RollingBack'
-  if (!isReturning) return 'remove'
-  return ended(known, offer, {
-    phase: 'RolledBack',
-    message: `the set has the config of ${current} again, and its workers return to it`,
+  if (offer.kind === 'deleted' || offer.current !== known.update_revision) return 'remove'
+  if (known.phase === 'Complete') return 'keep'
+  const { counts, current, now } = offer
+  return {
+    ...known,
+    phase: 'Complete',
+    message: `all workers have ${current}`,
     next: NOTHING_TO_DO,
-  })
+    paused: false,
+    held: false,
+    since: now,
+    counts,
+    worst: [],
+  }
 }
-
-const ended = (
-  known: RolloutBody,
-  { counts, now }: Extract<ReportOffer, { kind: 'none' }>,
-  end: Pick<RolloutBody, 'phase' | 'message' | 'next'>,
-): RolloutBody => ({ ...known, ...end, paused: false, held: false, since: now, counts, worst: [] })

@@ -133,6 +133,18 @@ describe('the report of a rollout', () => {
     expect(again.started_at).toBeGreaterThanOrEqual(failed.since)
   })
 
+  it('is removed when a person has reverted the config that failed', async () => {
+    const of = await fleet([{ workers: 1, bakeSeconds: 600 }])
+    for (const worker of of.workers) worker.next = 'fails'
+    of.sets.edit('crawler', { config: NEW })
+    await of.inPhase('RollingBack')
+    for (const worker of of.workers) worker.next = 'runs'
+    await of.inPhase('RolledBack')
+    of.sets.edit('crawler', { config: OLD })
+    await eventually('the report is gone', async () => (await of.reports()).length === 0)
+    expect((await phasesOf(of)).at(-1)).toBe('1 Removed')
+  })
+
   it('is removed with a revert, with the set, and if the set was deleted while no operator ran', async () => {
     const of = await fleet([manual(1)])
     const { sets } = of

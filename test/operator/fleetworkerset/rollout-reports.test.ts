@@ -129,12 +129,10 @@ describe('the reports of rollouts', () => {
     expect(master.stored.get('set-1')).toMatchObject({ cause: 'source', started_at: 5, since: 9, phase: 'Complete' })
   })
 
-  it('remove the report of a rollout that was reverted, and keep one that had failed as RolledBack', async () => {
-    const reverted = started([report()])
-    expect(await reverted.after(none('r1'))).toEqual(['DELETE set-1'])
-    for (const phase of ['Failed', 'RollingBack'] as const) {
-      const failed = started([report({ phase })])
-      expect(await failed.after(none('r1'))).toEqual(['PUT 1 RolledBack 1'])
+  it('remove the report of a rollout that was reverted, before or after it failed', async () => {
+    for (const phase of ['Baking', 'Failed', 'RollingBack', 'RolledBack', 'Complete'] as const) {
+      const reverted = started([report({ phase })])
+      expect([phase, await reverted.after(none('r1'))]).toEqual([phase, ['DELETE set-1']])
     }
   })
 
