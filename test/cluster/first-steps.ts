@@ -115,6 +115,7 @@ export function firstSteps(): void {
       'worker-tokens': '',
       'token-scopes': '{}',
       password: secret,
+      'scaler-token': secret,
     })
   })
 
