@@ -14,7 +14,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e e2e-scaling soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,9 +77,12 @@ kind-down: ## Remove the cluster of make kind-up
 	@hack/kind-down.sh
 smoke: .tools/ready ## Send the typical requests of clients to a running fleet (MASTER_URL=http://… TOKENS=FOLDER with admin-token and worker-token, PUBLIC_URL=https://…)
 	@node charts/muster/files/smoke.mjs
-e2e: .tools/built ## Test the image, the chart and autoscaling by KEDA on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes, 2,000 tasks in 20 rounds of autoscaling)
+e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
-	@hack/cluster/with.sh hack/cluster/test.sh $(ARGS)
+	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ test/cluster/autoscaling $(ARGS)
+e2e-scaling: .tools/built ## Test autoscaling by KEDA, as make e2e does; on a running cluster after make cluster-up ARGS=--keda (SOAK=1: 2,000 tasks in 20 rounds)
+	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
+	@hack/cluster/with.sh --keda npm test --silent -- test/cluster/autoscaling --testPathIgnorePatterns /node_modules/ $(ARGS)
 soak: export ALLOW_SKIP ?=
 soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 10,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, 1,000,000 hostile frames, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
 	@hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go

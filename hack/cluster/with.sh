@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
 # Runs a command with a running cluster. Starts a cluster if there is none, and removes it afterwards.
-# Usage: hack/cluster/with.sh COMMAND…    Exit: that of the command; 1 when the cluster did not start.
+# Usage: hack/cluster/with.sh [--keda] COMMAND…    --keda: a new cluster gets the images of KEDA.
+# Exit: that of the command; 1 when the cluster did not start.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 kubeconfig=$PWD/.tools/cluster/kubeconfig
+options=(--ingress)
+if [ "$1" = --keda ]; then
+  options+=(--keda)
+  shift
+fi
 
 is_reachable() {
   [ -e "$kubeconfig" ] || return 1
@@ -13,6 +19,6 @@ is_reachable() {
 
 if ! is_reachable; then
   trap 'node hack/cluster/down.mjs' EXIT
-  node hack/cluster/up.mjs --ingress --keda
+  node hack/cluster/up.mjs "${options[@]}"
 fi
 "$@"
