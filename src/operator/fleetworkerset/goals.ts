@@ -88,9 +88,13 @@ export function assignGoals(
 const restFor = (member: FoundMember, { rest, idle }: Goals): string | undefined =>
   rest ?? (isIdle(member) ? idle : undefined)
 
-/** Whether the worker was never configured, or is disabled. */
-export const isIdle = ({ label, row: { record } }: FoundMember): boolean =>
-  label === undefined && (record.config_changed_at === null || record.state === 'IDLE')
+/** Whether the worker was never configured, or is disabled. A config that it has not acknowledged may enable it. */
+export const isIdle = ({ label, row: { record } }: FoundMember): boolean => {
+  if (label !== undefined) return false
+  return (
+    record.config_changed_at === null || (record.state === 'IDLE' && record.applied_config_gen === record.config_gen)
+  )
+}
 
 const isAvailable = ({ row: { record } }: FoundMember): boolean => record.connected && !record.draining
 

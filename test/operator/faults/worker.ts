@@ -8,6 +8,11 @@ import { TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 export const TYPE = 'job'
 
+export interface JoinOptions {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly next?: FakeWorker['next']
+}
+
 export class FakeWorker {
   readonly id: string
   /** What the worker makes of the next configs that it is sent. */
@@ -18,6 +23,11 @@ export class FakeWorker {
   #held: number | undefined
   #gen = 0
 
+  /** The generation of the config that it runs. */
+  get gen(): number {
+    return this.#gen
+  }
+
   private constructor(master: TestMaster, id: string) {
     this.id = id
     this.#socket = new WebSocket(
@@ -27,12 +37,9 @@ export class FakeWorker {
     this.#socket.on('error', () => {}) // The `close` event follows.
   }
 
-  static async join(
-    master: TestMaster,
-    id: string,
-    more: { readonly labels?: Readonly<Record<string, string>> } = {},
-  ): Promise<FakeWorker> {
+  static async join(master: TestMaster, id: string, { next = 'runs', ...more }: JoinOptions = {}): Promise<FakeWorker> {
     const worker = new FakeWorker(master, id)
+    worker.next = next
     await once(worker.#socket, 'open')
     worker.#send({
       type: 'register',
@@ -45,7 +52,7 @@ export class FakeWorker {
     worker.#send({ type: 'ping', id: 'registered' })
     await once(worker.#socket, 'message')
     const [row] = await master.backend.workers.get([{ type: TYPE, id }])
-    worker.#runs(row?.config.gen ?? 0)
+    if (next !== 'is silent') worker.#runs(row?.config.gen ?? 0)
     worker.#socket.on('message', (data: Buffer) => {
       const { type, config_gen: gen } = JSON.parse(data.toString()) as { type: string; config_gen?: number }
       if (type === 'config_changed' && gen !== undefined && worker.next !== 'is silent') worker.#runs(gen)

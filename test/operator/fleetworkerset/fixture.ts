@@ -15,7 +15,7 @@ import { eventually, recordingLog } from '../../kit/index.ts'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
 import { CONTROLLER_REVISIONS, FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
-import { FakeWorker } from '../faults/worker.ts'
+import { FakeWorker, type JoinOptions } from '../faults/worker.ts'
 import { CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../fleetworker/kinds.ts'
 import { JOB } from '../fleetworker/reconcile-fixture.ts'
 
@@ -103,7 +103,7 @@ export class SetFixture {
     this.#operator = undefined
   }
 
-  async join(id: string, more: { readonly labels?: Readonly<Record<string, string>> } = {}): Promise<FakeWorker> {
+  async join(id: string, more: JoinOptions = {}): Promise<FakeWorker> {
     const worker = await FakeWorker.join(this.master, id, more)
     ends.push(() => worker.leave())
     return worker

@@ -1,4 +1,5 @@
 /** Tests rollouts with stages against a real master: stages, gates, approval, rollback, retry, pause, restarts. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { FleetWorkerSetSpec, FleetWorkerSetStatus } from '../../../src/operator/fleetworkerset/index.ts'
 import { compareText } from '../../../src/runtime/index.ts'
@@ -36,14 +37,13 @@ async function fleet(rollout: Rollout, more: Partial<FleetWorkerSetSpec> = {}): 
   return { sets, workers, updated, status: () => sets.statusOf('crawler') }
 }
 
-/** Makes every worker run tasks until the test ends; those with the new config fail half of them. */
+/** Makes every worker run tasks until the test ends; those with their second config, the new one, fail half of them. */
 function runTasks({ sets, workers }: Fleet): void {
   const timer = setInterval(() => {
-    for (const worker of workers)
-      void sets.worker(worker.id).then(({ config }) => {
-        if (config['url'] === 'http://new') worker.ran(10, 10)
-        else worker.ran(20, 0)
-      })
+    for (const worker of workers) {
+      if (worker.gen === 2) worker.ran(10, 10)
+      else worker.ran(20, 0)
+    }
   }, 200)
   sets.atEnd(() => clearInterval(timer))
 }
@@ -68,7 +68,7 @@ describe('the gates of a rollout', () => {
     sets.edit('crawler', { config: NEW })
     await sets.settled('crawler', 'WaitingForApproval')
     runTasks(of)
-    await new Promise((resolve) => setTimeout(resolve, 8_000))
+    await sleep(8_000)
     // The last stage bakes as long as the one before.
     sets.edit('crawler', { rollout: { stages: [stage(3, { bakeSeconds: 600, approval: 'Manual' })] } })
     sets.annotate('crawler', { 'muster.dev/promote': `${status().updateRevision}/1` })
@@ -131,7 +131,7 @@ describe('a rollout with stages', () => {
     // A GitOps engine applies the same spec again and again.
     for (let n = 0; n < 3; n += 1) {
       sets.annotate('crawler', { 'example.com/applied': String(n) })
-      await new Promise((resolve) => setTimeout(resolve, 300))
+      await sleep(300)
     }
     expect(await sets.history('crawler-0')).toEqual(writes)
     expect(await updated()).toBe(0)
@@ -145,7 +145,7 @@ describe('a rollout with stages', () => {
     const revision = status().updateRevision ?? ''
     for (const worker of workers) worker.next = 'runs'
     sets.annotate('crawler', { 'muster.dev/retry': `${revision}/3` })
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await sleep(500)
     expect(await updated()).toBe(0)
     sets.annotate('crawler', { 'muster.dev/retry': `${revision}/2` })
     await sets.settled('crawler', 'Complete')
@@ -243,12 +243,25 @@ describe('a rollout with stages', () => {
     await sets.stop()
     const writes = sets.statusWrites
     await sets.start()
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await sleep(1_500)
     expect(await updated()).toBe(1)
     expect(sets.statusWrites).toBe(writes)
     sets.annotate('crawler', { 'muster.dev/promote': `${status().updateRevision}/1` })
     await sets.settled('crawler', 'Complete')
     expect(await updated()).toBe(10)
+  })
+
+  it('workers that have not acknowledged their config yet are running workers', async () => {
+    const sets = await SetFixture.create()
+    for (let n = 0; n < 4; n += 1) {
+      const worker = await sets.join(`crawler-${n}`, { next: 'is silent' })
+      await sets.change(worker.id, OLD)
+    }
+    sets.declare('crawler', { config: NEW, rollout: { stages: [stage(1)] } })
+    await sets.start()
+    await eventually('the first stage is written', () => sets.statusOf('crawler').workers?.updated === 1)
+    expect(sets.statusOf('crawler').workers?.matched).toBe(4)
+    expect(sets.condition('crawler', 'Ready')?.reason).toBe('RollingOut')
   })
 
   it('running workers take the stages of a first rollout, and a failure leaves the others', async () => {

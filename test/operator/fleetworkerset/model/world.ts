@@ -239,7 +239,8 @@ export class World {
       // A worker that is brought back to its revision counts as it did.
       if (labelOf(record.config_revision)?.revision !== change.revision) {
         this.#checkRevision(change.revision)
-        const isIdle = record.config_changed_at === null || record.state === 'IDLE'
+        const isDisabled = record.state === 'IDLE' && record.applied_config_gen === record.config_gen
+        const isIdle = record.config_changed_at === null || isDisabled
         this.#worker(id).isUncounted = isIdle && this.status.currentRevision === undefined
       }
       const changed = { config_changed_at: 1, config_changed_by: change.managedBy, managed_by: change.managedBy }
