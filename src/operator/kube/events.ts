@@ -4,13 +4,13 @@
  * waits.
  * Equal events (uid, type, reason, note) become one Event, whose series count is updated at most every 5 min.
  */
+import { Buffer } from 'node:buffer'
 import {
   BoundedMap,
   retryAfterDelayMs,
   Signal,
   sleep,
   TokenBucket,
-  truncateError,
   type Clock,
   type Log,
   type Random,
@@ -30,7 +30,8 @@ const RATE_PER_OBJECT = { capacity: 10, perSecond: 1 / 60 }
 const RATE = { capacity: 10, perSecond: 10 }
 const ATTEMPTS = 3
 const RETRY_MS = 2_000
-const MAX_NOTE_CHARS = 1_024
+/** The API server counts bytes, and refuses a longer note. */
+const MAX_NOTE_BYTES = 1_024
 const MAX_NAME_CHARS = 253
 /** Length of `.` and 16 hexadecimal digits. */
 const SUFFIX_CHARS = 17
@@ -77,6 +78,18 @@ interface Series {
   isQueued: boolean
 }
 
+/** The message on one line, cut between two characters. */
+function noteOf(message: string): string {
+  const bytes = Buffer.from(message.replaceAll(CONTROLS, ' ').toWellFormed())
+  if (bytes.length <= MAX_NOTE_BYTES) return bytes.toString()
+  let end = MAX_NOTE_BYTES
+  while (isContinuation(bytes[end])) end -= 1
+  return bytes.subarray(0, end).toString()
+}
+
+/** Whether the byte is one of a UTF-8 character, and not its first one. */
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x80 && byte < 0xc0
+
 export class FoldingEventRecorder implements EventRecorder {
   readonly #deps: EventRecorderDeps
   readonly #series = new BoundedMap<string, Series>(MAX_SERIES)
@@ -92,7 +105,7 @@ export class FoldingEventRecorder implements EventRecorder {
   }
 
   record(target: EventTarget, type: EventType, reason: string, message: string): void {
-    const note = truncateError(message.replaceAll(CONTROLS, ' '), MAX_NOTE_CHARS)
+    const note = noteOf(message)
     const key = JSON.stringify([target.uid, type, reason, note])
     const known = this.#series.get(key)
     const nowMs = this.#deps.clock.monotonicMs()

@@ -67,6 +67,19 @@ describe('the event recorder', () => {
     expect(events()[0]?.['eventTime']).toMatch(/\.\d{6}Z$/)
   })
 
+  it.each([
+    ['two', 'é'],
+    ['three', '€'],
+    ['four', '🦊'],
+  ])('cuts a note of characters of %s bytes to the 1,024 bytes that the API server accepts', async (_, character) => {
+    recorder.record(target(), 'Warning', 'Rejected', `x${character.repeat(600)}`)
+    await advanceUntil(w.time, 'the Event exists', () => events().length === 1)
+    const note = String(events()[0]?.['note'])
+    expect(note).toMatch(new RegExp(`^x${character}+$`, 'u'))
+    expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024)
+    expect(Buffer.byteLength(note)).toBeGreaterThan(1_020)
+  })
+
   it('keeps one listener on its signal, however many Events it has recorded', async () => {
     await runTurns()
     const listeners = (): number => getEventListeners(w.abort.signal, 'abort').length
