@@ -11,11 +11,18 @@
  * the reference lists them.
  * @see D43; kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
-import { mergedConditions, type Condition, type ConditionState, type ConditionStatus } from '../config/index.ts'
+import {
+  MAX_MESSAGE_CHARS,
+  mergedConditions,
+  type Condition,
+  type ConditionState,
+  type ConditionStatus,
+} from '../config/index.ts'
 import type { GateResult } from './gates/index.ts'
 import type { FailedRevision, RolloutStatus } from './rollout-schema.ts'
 import type { WorkerCounts } from './schema.ts'
 import { heldText, stageState, workers } from './stage-condition.ts'
+import { fitText } from './status-size.ts'
 
 const SYNCED = {
   InSync: 'True',
@@ -150,18 +157,19 @@ export interface SetFacts {
 export function setConditionsOf(facts: SetFacts): readonly Condition[] {
   const ready = readyOf(facts)
   const isStalled = STALLED.has(ready.reason) && !facts.isReleasing
+  const found: readonly (readonly [type: string, state: ConditionState | undefined])[] = [
+    ['Ready', ready],
+    ['Synced', syncedOf(facts)],
+    ['Available', availableOf(facts)],
+    ['Progressing', progressingOf(facts, ready)],
+    ['Reconciling', RECONCILING.has(ready.reason) ? { ...ready, status: 'True' } : undefined],
+    ['Stalled', isStalled ? { ...ready, status: 'True' } : undefined],
+    ['RolledBack', ready.reason === 'RolledBack' ? { ...ready, status: 'True' } : undefined],
+    ['Drifted', driftedOf(facts)],
+    ['Conflicted', conflictedOf(facts)],
+  ]
   return mergedConditions(
-    [
-      ['Ready', ready],
-      ['Synced', syncedOf(facts)],
-      ['Available', availableOf(facts)],
-      ['Progressing', progressingOf(facts, ready)],
-      ['Reconciling', RECONCILING.has(ready.reason) ? { ...ready, status: 'True' } : undefined],
-      ['Stalled', isStalled ? { ...ready, status: 'True' } : undefined],
-      ['RolledBack', ready.reason === 'RolledBack' ? { ...ready, status: 'True' } : undefined],
-      ['Drifted', driftedOf(facts)],
-      ['Conflicted', conflictedOf(facts)],
-    ],
+    found.map(([type, state]) => [type, state && { ...state, message: fitText(state.message, MAX_MESSAGE_CHARS) }]),
     facts,
   )
 }

@@ -12,7 +12,6 @@
  * A revision that failed is remembered in the status. It is not rolled out again before a user asks for another
  * attempt, however often the same spec is applied; the controller never changes the spec.
  */
-import { cleanText } from '../config/index.ts'
 import { stageVerdict, type GateResult } from './gates/index.ts'
 import type { Acts } from './acts.ts'
 import {
@@ -29,6 +28,7 @@ import {
   type Stage,
 } from './rollout-schema.ts'
 import { stageAfter } from './stages.ts'
+import { fitText } from './status-size.ts'
 
 /** What the status stores about rollouts. */
 export interface RolloutState {
@@ -273,7 +273,7 @@ function fail(facts: StageFacts, rollout: RolloutStatus, gate: string, message: 
     time: facts.now,
     stage,
     gate,
-    message: cleanText(message, MAX_FAILURE_MESSAGE_CHARS),
+    message: fitText(message, MAX_FAILURE_MESSAGE_CHARS),
   }
   const failed = [...without(facts.state.failed, revision), entry].slice(-MAX_FAILED_REVISIONS)
   const phase = phaseAfterFailure(facts, gate)

@@ -3,7 +3,7 @@
  * Reports the result of a reconcile: as a status, and as an Event when Ready changed. Its size does not depend on the
  * number of workers. While only counts change, a status is written at most once a second.
  */
-import { cleanText, kubeTime } from '../config/index.ts'
+import { kubeTime } from '../config/index.ts'
 import { policyOf } from '../fleetworker/index.ts'
 import { type ReconcileOutcome, refOf, sharing } from '../kube/index.ts'
 import { setConditionsOf, type SetFacts } from './conditions.ts'
@@ -17,6 +17,7 @@ import {
   MAX_WORST_WORKERS,
   type FleetWorkerSetStatus,
 } from './schema.ts'
+import { fitText, withinStatusSize } from './status-size.ts'
 
 /** How long the last facts stay in the status during an outage. */
 const OUTAGE_MS = 60_000
@@ -27,7 +28,7 @@ export function reportSet(context: SetContext, result: SetResult): ReconcileOutc
   const { deps, set, state, lastStatus } = context
   const isMasterUnavailable = deps.table.unavailableMs >= OUTAGE_MS
   if (result.isQuiet === true && result.rollout === undefined && !isMasterUnavailable) return result.outcome
-  const status = sharing(statusOf(context, result, isMasterUnavailable), lastStatus)
+  const status = sharing(withinStatusSize(statusOf(context, result, isMasterUnavailable)), lastStatus)
   const nowMs = deps.clock.monotonicMs()
   const waitMs = state.reportedMs + COUNTS_MS - nowMs
   if (waitMs > 0 && hasSameState(status, lastStatus)) return soonest(result.outcome, waitMs)
@@ -121,7 +122,7 @@ function failedOf(
   // Without stages, this is where a retry that succeeded ends.
   const before = isComplete ? known.filter((each) => each.revision !== shown) : known
   const isKnown = refused === undefined || before.some(({ revision }) => revision === refused)
-  const message = cleanText(synced.message, MAX_FAILURE_MESSAGE_CHARS)
+  const message = fitText(synced.message, MAX_FAILURE_MESSAGE_CHARS)
   const failed = isKnown ? before : [...before, { revision: refused, time: kubeTime(nowMs), message }]
   return failed.length === 0 ? {} : { failed: failed.slice(-MAX_FAILED_REVISIONS) }
 }
@@ -132,7 +133,7 @@ function worstOf({ worst = [] }: SetResult): Pick<FleetWorkerSetStatus, 'worst'>
     worst: worst.slice(0, MAX_WORST_WORKERS).map(({ worker, reason, message }) => ({
       worker,
       reason,
-      message: cleanText(message, MAX_WORKER_MESSAGE_CHARS),
+      message: fitText(message, MAX_WORKER_MESSAGE_CHARS),
     })),
   }
 }
@@ -143,7 +144,7 @@ function driftOf({ drift }: SetResult): Pick<FleetWorkerSetStatus, 'drift'> {
     drift: {
       count: drift.workers.length,
       workers: drift.workers.slice(0, MAX_DRIFTED_WORKERS),
-      paths: drift.paths.slice(0, MAX_SET_DRIFT_PATHS).map((path) => cleanText(path, 256)),
+      paths: drift.paths.slice(0, MAX_SET_DRIFT_PATHS).map((path) => fitText(path, 256)),
     },
   }
 }
