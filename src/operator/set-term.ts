@@ -66,14 +66,15 @@ export class SetTerm {
   readonly #status: ApplyStatusWriter<FleetWorkerSetObject, FleetWorkerSetStatus>
   readonly #sources: Sources
   readonly #controller: Controller
-  readonly #memory = new SetMemory()
+  readonly #memory: SetMemory
   readonly #reports: RolloutReports
   readonly #end: OrderlyEnd
   #works: Promise<unknown> | undefined
 
   constructor(deps: SetTermDeps) {
     this.#deps = deps
-    const { cache, log, onSource, queue, signal, time, transport, reserved, within } = deps
+    const { cache, log, onSource, queue, random, signal, time, transport, reserved, within } = deps
+    this.#memory = new SetMemory(random)
     const { running } = (this.#end = new OrderlyEnd(time, signal))
     this.#status = createStatusWriter(deps)
     this.#sources = new Sources({

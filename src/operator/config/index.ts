@@ -5,3 +5,4 @@
 export * from './bounds.ts'
 export * from './merged-conditions.ts'
 export * from './schema.ts'
+export * from './value-digest.ts'

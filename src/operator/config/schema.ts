@@ -12,6 +12,8 @@ export const VERSION = 'v1alpha1'
 /** The name under which the operator writes objects. */
 export const FIELD_MANAGER = 'muster-operator'
 
+/** Longest text about the version of a source in a status. */
+export const MAX_SOURCE_VERSION_CHARS = 160
 export const MAX_SOURCES = 64
 export const MAX_MESSAGE_CHARS = 1_024
 export const MAX_DRIFT_PATHS = 20
@@ -167,7 +169,10 @@ export const observedGeneration = () =>
 
 const SourceVersion = Type.Object({
   field: text(128, 'The config field.'),
-  version: text(160, 'The version of the source that the value was read from; empty: not sent yet.'),
+  version: text(
+    MAX_SOURCE_VERSION_CHARS,
+    'The version of the source that the value was read from; empty: not sent yet.',
+  ),
 })
 
 export const sourceVersions = (maxItems: number, description: string) =>

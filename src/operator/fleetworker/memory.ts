@@ -7,9 +7,10 @@
  * The revert throttle limits how often a contested field is reverted. Once a path was reverted more than 3 times in 10
  * minutes, its worker is reverted only every 5 minutes, until 30 minutes pass without a revert.
  */
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { JsonValue } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
+import { ValueDigest } from '../config/index.ts'
 import type { WorkerRef } from '../fleet/index.ts'
 import { type ObjectKey, keyOf } from '../kube/index.ts'
 import { type FleetWorkerObject, claimFor, workerOf } from './resource.ts'
@@ -57,12 +58,12 @@ export const rejectedDigest = (inputs: string): string => createHash('sha256').u
 
 export class ReconcileMemory {
   readonly #entries = new Map<ObjectKey, WorkerState>()
-  readonly #hmacKey: Uint8Array
+  readonly #digest: ValueDigest
   /** The resources of the first round that were not reconciled yet: uid and generation. */
   readonly #unseen = new Map<string, number>()
 
   constructor(random: Random) {
-    this.#hmacKey = random.bytes(32)
+    this.#digest = new ValueDigest(random)
   }
 
   of(resource: FleetWorkerObject): WorkerState {
@@ -126,7 +127,7 @@ export class ReconcileMemory {
 
   /** Digest for comparing two values. It is keyed, so it is useless outside of this process. */
   digest(value: JsonValue): string {
-    return createHmac('sha256', this.#hmacKey).update(JSON.stringify(value)).digest('base64')
+    return this.#digest.of(value)
   }
 }
 

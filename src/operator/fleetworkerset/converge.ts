@@ -221,7 +221,7 @@ function conflictMessage({ conflicted }: Members): string {
 function factsOf(context: SetContext, config: SetConfig, look: Look) {
   return {
     revision: config.revision,
-    sources: [...config.versions].map(([field, version]) => ({ field, version })),
+    sources: [...context.state.sources.shown(config.versions)],
     rollout: rolloutOf(context, config, look),
     worst: look.plan.worst,
     stored: look.state,

@@ -6,8 +6,8 @@
  *                     status + gates ──▶ stage-machine ──▶ status ─────┘
  *
  * reconcile.ts, config.ts, converge.ts, rollout.ts, counters.ts, bulk.ts, enrolment.ts, history.ts, orphaned-rules.ts,
- * release.ts, status.ts and rollout-reports.ts have side effects. The other modules are pure, except for memory.ts,
- * which has state.
+ * release.ts, status.ts and rollout-reports.ts have side effects. The other modules are pure, except for memory.ts and
+ * source-versions.ts, which have state.
  */
 export * from './acts.ts'
 export * from './bounds.ts'

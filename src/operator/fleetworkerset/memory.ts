@@ -4,6 +4,8 @@
  * cost a few calls, never correctness. There is one entry per uid.
  */
 import { type ObjectKey, keyOf } from '../kube/index.ts'
+import type { Random } from '../../runtime/index.ts'
+import { ValueDigest } from '../config/index.ts'
 import { RevertThrottle } from '../fleetworker/index.ts'
 import type { WorkerRow } from '../fleet/index.ts'
 import type { SetContext } from './context.ts'
@@ -13,6 +15,7 @@ import { newScaleMemory, type ScaleMemory } from './scale/memory.ts'
 import { claimForSet, ruleNameOf, type FleetWorkerSetObject } from './resource.ts'
 import type { BegunRollout, ChangedFields } from './report.ts'
 import type { RolloutStatus } from './rollout-schema.ts'
+import { SourceVersions } from './source-versions.ts'
 import { rankOf } from './stages.ts'
 
 /** A refusal that the same input would meet again. */
@@ -26,6 +29,8 @@ export interface SetState {
   readonly type: string
   readonly claim: string
   readonly ruleName: string
+  /** Versions at which values of sources changed. */
+  readonly sources: SourceVersions
   /** The revision that the master was sent in this term, with the epoch of the store. */
   stored: string | undefined
   /** The revision that the history has, with the limit of the history. */
@@ -67,6 +72,11 @@ export class SetMemory {
   readonly #entries = new Map<ObjectKey, SetState>()
   /** Namespaces in which the API server refuses the history. */
   readonly #withoutHistory = new Set<string>()
+  readonly #digest: ValueDigest
+
+  constructor(random: Random) {
+    this.#digest = new ValueDigest(random)
+  }
 
   of(set: FleetWorkerSetObject): SetState {
     const { metadata, spec } = set
@@ -78,6 +88,7 @@ export class SetMemory {
       type: spec.type,
       claim: claimForSet(set),
       ruleName: ruleNameOf(set),
+      sources: new SourceVersions((text) => this.#digest.of(text)),
       stored: undefined,
       recorded: undefined,
       refused: undefined,

@@ -182,6 +182,17 @@ export class SetFixture {
     )
   }
 
+  /** Changes metadata or values of a Secret. */
+  editSecret(name: string, { annotations = {}, data = {} }: Readonly<Record<string, Record<string, string>>>): void {
+    const where = { kind: SECRETS, namespace: NAMESPACE, name }
+    const object = this.fake.store.get(where)
+    const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
+    const { annotations: before = {} } = object.metadata as { annotations?: Readonly<Record<string, string>> }
+    const metadata = { ...object.metadata, annotations: { ...before, ...annotations } }
+    const values = { ...(object['data'] as object), ...Object.fromEntries(encoded) }
+    this.fake.store.replace(where, '', { ...object, metadata, data: values }, 'kubectl')
+  }
+
   delete(kind: FakeKind, name: string): void {
     this.fake.store.delete({ kind, namespace: NAMESPACE, name }, undefined)
   }

@@ -7,6 +7,7 @@ import {
   type FleetWorkerSetObject,
   type SetRevision,
 } from '../../../src/operator/fleetworkerset/index.ts'
+import { systemRandom } from '../../../src/runtime/index.ts'
 import { eventually } from '../../kit/index.ts'
 import { CONTROLLER_REVISIONS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
 import { SetFixture } from './fixture.ts'
@@ -169,7 +170,7 @@ describe('configOfRevision', () => {
     const context = {
       set: set as unknown as FleetWorkerSetObject,
       signal: AbortSignal.timeout(10_000),
-      deps: { transport: sets.transport(), memory: new SetMemory(), log: sets.log },
+      deps: { transport: sets.transport(), memory: new SetMemory(systemRandom), log: sets.log },
     }
     expect(await configOfRevision(context, updateRevision)).toEqual({ config: CONFIG, configFrom: [] })
     expect(await configOfRevision(context, '000000000000')).toBeUndefined()

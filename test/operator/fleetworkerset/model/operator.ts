@@ -13,6 +13,7 @@ import {
   type SetDeps,
 } from '../../../../src/operator/fleetworkerset/index.ts'
 import type { FleetWorkerObject } from '../../../../src/operator/fleetworker/index.ts'
+import { seededRandom } from '../../../../src/runtime/index.ts'
 import { recordingLog } from '../../../kit/index.ts'
 import { NAME, NAMESPACE, type World } from './world.ts'
 
@@ -41,7 +42,7 @@ const ANY = { permits: () => true, permitsAll: () => true }
 export class OperatorModel {
   readonly #world: World
   readonly #cache = new WritableCache<FleetWorkerSetObject>(SET_INDICES)
-  readonly #memory = new SetMemory()
+  readonly #memory = new SetMemory(seededRandom(1))
   readonly #deps: SetDeps
   #rows: readonly WorkerRow[] = []
   #pending: FleetWorkerSetStatus | undefined
