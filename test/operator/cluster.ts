@@ -119,10 +119,14 @@ export class Cluster {
 
   /**
    * Starts a cluster with a master, without workers and without an operator. `rights`: a folder of manifests/operator;
-   * by default nothing is installed.
+   * by default nothing is installed. `fleet`: by default the master has its store in memory.
    */
-  static async start(rights?: 'namespaced' | 'cluster-wide', options: ApiServerOptions = {}): Promise<Cluster> {
-    const cluster = new Cluster(await startApiServer(options), new Fleet('memory://'))
+  static async start(
+    rights?: 'namespaced' | 'cluster-wide',
+    options: ApiServerOptions = {},
+    fleet = new Fleet('memory://'),
+  ): Promise<Cluster> {
+    const cluster = new Cluster(await startApiServer(options), fleet)
     try {
       if (rights !== undefined) await cluster.#install(rights)
       await cluster.fleet.startMaster()
