@@ -133,6 +133,25 @@ export async function storeRevision(
 }
 
 /**
+ * Stores the revision again when the schema of the type has changed in this term, because the master may not accept it
+ * any more. That changes no worker. @returns why the revision cannot be used.
+ */
+export async function checkSchema(
+  context: SetContext,
+  config: SetConfig,
+  epoch: string,
+): Promise<SetResult | undefined> {
+  const { state } = context
+  const { hash } = config.catalog
+  state.schema ??= hash
+  if (state.schema === hash) return undefined
+  state.stored = undefined
+  const stopped = await storeRevision(context, config, epoch)
+  if (stopped === undefined) state.schema = hash
+  return stopped
+}
+
+/**
  * Stores an older revision again, because the master has lost its store: from the history, with the present values of
  * its sources. @returns `lost`: that is not possible; `undefined`: it is stored. @throws {KubeError}
  */

@@ -15,7 +15,7 @@ import type { RolloutFacts, SetSyncedReason } from './conditions.ts'
 import { quietResult, setResult, type SetContext, type SetResult } from './context.ts'
 import { membersOf, type Member, type Members } from './members.ts'
 import { progressMsOf, prune, throttleOf } from './memory.ts'
-import { compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
+import { checkSchema, compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
 import { putRule, removeRule } from './enrolment.ts'
 import { olderOwnerOf } from './ownership.ts'
 import type { Plan } from './plan.ts'
@@ -174,7 +174,7 @@ function differing({ set, state, deps }: SetContext, { assigned: { members } }: 
 
 /**
  * Enrols new workers with the current revision; with that of the spec once every worker has it. @returns why that is
- * not possible.
+ * not possible, or why the master does not accept the revision any more.
  */
 async function settle(
   context: SetContext,
@@ -185,7 +185,9 @@ async function settle(
   const { spec } = context.set
   await cleanUp(context, look)
   const revision = enrolledRevision(config, look)
-  if (isHandsOff(spec) || revision === undefined) return undefined
+  if (isHandsOff(spec)) return undefined
+  const stopped = await checkSchema(context, config, look.found.members[0]?.row.epoch ?? '')
+  if (stopped !== undefined || revision === undefined) return stopped
   const isWholly = (spec.selector.idPatterns ?? ['*']).every((pattern) => permitted.permitsAll(pattern))
   if (isWholly) return putRule(context, config, revision)
   await removeRule(context)

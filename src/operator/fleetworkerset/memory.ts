@@ -33,6 +33,8 @@ export interface SetState {
   readonly sources: SourceVersions
   /** The revision that the master was sent in this term, with the epoch of the store. */
   stored: string | undefined
+  /** The hash of the schema that the revision was compared with last. */
+  schema: string | undefined
   /** The revision that the history has, with the limit of the history. */
   recorded: string | undefined
   /** The revision that the master refused, with the hash of the schema. */
@@ -90,6 +92,7 @@ export class SetMemory {
       ruleName: ruleNameOf(set),
       sources: new SourceVersions((text) => this.#digest.of(text)),
       stored: undefined,
+      schema: undefined,
       recorded: undefined,
       refused: undefined,
       rule: undefined,
