@@ -411,6 +411,28 @@ withApiServer('the CustomResourceDefinition of sets', () => {
       },
     )
 
+    it.each(SET_STATES.filter(({ object }) => object.deleting))(
+      'lets kubectl wait fail for a set that is being deleted ($name)',
+      async ({ object: { status } }) => {
+        const name = await created()
+        const finalizers = (value: readonly string[] | null): Promise<KubeResponse> =>
+          server.request('PATCH', `${OBJECTS}/${name}`, {
+            body: { metadata: { finalizers: value } },
+            contentType: 'application/merge-patch+json',
+          })
+        await finalizers(['muster.dev/release'])
+        await changed(name, { slots: 1 })
+        expect((await server.request('DELETE', `${OBJECTS}/${name}`)).status).toBe(200)
+        expect((await read(name))['metadata']).toMatchObject({ generation: status.observedGeneration })
+        const put = await applyStatus(name, status)
+        expect([put.status, put.body['status']]).toEqual([200, status])
+        expect(await server.kubectl('wait', '--for=condition=Ready', `fws/${name}`, '--timeout=0')).toMatchObject({
+          code: 1,
+        })
+        await finalizers(null)
+      },
+    )
+
     it('lets kubectl wait time out before an operator has seen it', async () => {
       const wait = await server.kubectl('wait', '--for=condition=Ready', `fws/${await created()}`, '--timeout=0')
       expect(wait).toMatchObject({ code: 1 })
