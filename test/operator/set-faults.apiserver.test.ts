@@ -93,7 +93,7 @@ withApiServer('the rollout of a FleetWorkerSet', () => {
   )
 
   it(
-    'leaves the configs as they are when the set is deleted with Retain',
+    'leaves the configs as they are when the set is deleted with Retain, and an Event says so',
     async () => {
       const before = [await set.updated(), await set.generations()]
       await cluster.kubectl('delete', '-n', 'team-a', `fws/${set.name}`, '--timeout=60s')
@@ -102,6 +102,10 @@ withApiServer('the rollout of a FleetWorkerSet', () => {
         async () => !(await cluster.kubectl('get', '-n', 'team-a', 'fws', '-o', 'name')).includes(`/${set.name}\n`),
       )
       expect([await set.updated(), await set.generations()]).toEqual(before)
+      const events = ['get', 'events', '-n', 'team-a', '-o', 'jsonpath={.items[*].reason}']
+      await cluster.until('an Event says so', async () =>
+        (await cluster.kubectl(...events)).includes('DeletedDuringRollout'),
+      )
     },
     TEST_MS,
   )

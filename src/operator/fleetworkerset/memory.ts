@@ -65,6 +65,8 @@ export interface SetState {
   /** The last attempt that began in this term, and the fields that it changes. */
   begun: BegunRollout | undefined
   changed: ChangedFields | undefined
+  /** Says which configs the workers have in a rollout that has updated some of them. */
+  mixed: string | undefined
   /** When the last status was put. */
   reportedMs: number
   readonly scale: ScaleMemory
@@ -109,6 +111,7 @@ export class SetMemory {
       ranks: undefined,
       begun: undefined,
       changed: undefined,
+      mixed: undefined,
       reportedMs: -Infinity,
       scale: newScaleMemory(),
     }

@@ -21,9 +21,10 @@ import { readConfig } from './config.ts'
 import { converge } from './converge.ts'
 import { recordRevision } from './history.ts'
 import { releaseSet } from './release.ts'
-import { claimForSet, FLEET_WORKER_SETS, type FleetWorkerSetObject } from './resource.ts'
+import { claimForSet, FLEET_WORKER_SETS, SET_OBJECT, type FleetWorkerSetObject } from './resource.ts'
 import { reportSet } from './status.ts'
 import { offerOf } from './report-offer.ts'
+import { workers } from './stage-condition.ts'
 import type { ReportKey } from './rollout-reports.ts'
 import type { SetState } from './memory.ts'
 
@@ -40,6 +41,7 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
       const state = deps.memory.forget(key)
       if (state === undefined) return { kind: 'ok' }
       deps.reports.offer(reportKeyOf(state), { kind: 'deleted' })
+      recordMixed(key, state, deps)
       await removeRule({ deps, signal, state })
       return { kind: 'ok' }
     }
@@ -53,6 +55,7 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
     }
     if (set.metadata.deletionTimestamp !== undefined) return await releaseSet(context)
     const result = await resultOf(context)
+    if (result.rollout !== undefined) context.state.mixed = wantsFinalizer(set) ? undefined : mixedOf(result)
     const offer = offerOf(context, result)
     if (offer !== undefined) deps.reports.offer(reportKeyOf(context.state), offer)
     if (NEEDS_USER.has(result.synced.reason)) await removeRule(context)
@@ -67,6 +70,22 @@ export async function reconcileSet(key: ObjectKey, deps: SetDeps, signal: AbortS
 }
 
 const reportKeyOf = ({ claim, ruleName: name, type }: SetState): ReportKey => ({ type, name, claim })
+
+/** @returns which configs the workers have; `undefined` if they have one, or return to it. */
+function mixedOf({ rollout, stored }: SetResult): string | undefined {
+  const { updated = 0, pending = 0 } = rollout?.counts ?? {}
+  if (stored?.rollout === undefined || updated === 0 || pending === 0) return undefined
+  const { revision } = stored.rollout
+  return `${updated} of ${workers(updated + pending)} ${updated === 1 ? 'has' : 'have'} the config ${revision}`
+}
+
+/** Without a finalizer, a deletion leaves the workers as they are. */
+function recordMixed(key: ObjectKey, { mixed, uid }: SetState, { events }: SetDeps): void {
+  if (mixed === undefined) return
+  const [namespace = '', name = ''] = key.split('/')
+  const message = `deleted during a rollout: ${mixed}, and all keep their configs`
+  events.record({ ...SET_OBJECT, namespace, name, uid }, 'Warning', 'DeletedDuringRollout', message)
+}
 
 async function resultOf(context: SetContext): Promise<SetResult> {
   const { set, deps } = context

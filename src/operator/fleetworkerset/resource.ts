@@ -25,11 +25,10 @@ export const claimForSet = ({ metadata: { namespace, name, uid } }: FleetWorkerS
 export const ruleNameOf = ({ metadata: { creationTimestamp, uid } }: FleetWorkerSet): string =>
   `set-${creationTimestamp.toLowerCase().replaceAll(/[^0-9tz]/g, '')}-${uid}`
 
-export const setEventTarget = (set: FleetWorkerSetObject): EventTarget => ({
-  ...refOf(set),
-  apiVersion: `${GROUP}/${VERSION}`,
-  kind: SET_KIND,
-})
+/** What Events about every set have. */
+export const SET_OBJECT = { apiVersion: `${GROUP}/${VERSION}`, kind: SET_KIND } as const
+
+export const setEventTarget = (set: FleetWorkerSetObject): EventTarget => ({ ...refOf(set), ...SET_OBJECT })
 
 /** Indices of the cache. */
 export const SET_INDICES = {
