@@ -207,6 +207,7 @@ function createReconcileDeps(
     watches,
     scope,
     clock: time,
+    timers: time,
     log,
   }
 }

@@ -3,7 +3,7 @@
  * Defines what a reconcile of a set gets, its dependencies and its context, and what it returns: what to report, and
  * when to look again.
  */
-import type { Clock, Log } from '../../runtime/index.ts'
+import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import type { CallRefusal, MasterWriter, RevisionWriter, RuleWriter, WorkerRows } from '../fleet/index.ts'
 import type { FleetWorkerObject, Sources, WorkerScope } from '../fleetworker/index.ts'
 import type {
@@ -46,6 +46,7 @@ export interface SetDeps {
   readonly watches: (namespace: string) => boolean
   readonly scope: WorkerScope
   readonly clock: Clock
+  readonly timers: Pick<Timers, 'after'>
   readonly log: Log
 }
 
@@ -57,6 +58,11 @@ export interface SetContext {
   readonly signal: AbortSignal
   /** The last status that was put, or the one of the API server. */
   readonly lastStatus: FleetWorkerSetStatus
+}
+
+/** Lets others run between two computations over all members, of which 10,000 take tens of milliseconds. */
+export async function nextTurn({ deps, signal }: Pick<SetContext, 'deps' | 'signal'>): Promise<void> {
+  await sleep(deps.timers, 0, signal)
 }
 
 export interface SetResult {

@@ -12,7 +12,7 @@ import { classifyClaim, type WorkerRow } from '../fleet/index.ts'
 import { isHandsOff, policyOf, targetOf, type PermittedWorkers } from '../fleetworker/index.ts'
 import type { SetConfig } from './config.ts'
 import type { RolloutFacts, SetSyncedReason } from './conditions.ts'
-import { quietResult, setResult, type SetContext, type SetResult } from './context.ts'
+import { nextTurn, quietResult, setResult, type SetContext, type SetResult } from './context.ts'
 import { membersOf, type Member, type Members } from './members.ts'
 import { progressMsOf, prune, throttleOf } from './memory.ts'
 import { checkSchema, compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
@@ -41,7 +41,10 @@ export async function converge(
   const scale = await openScale(context)
   let now = context
   for (;;) {
-    const look = await lookAt(now, config, findMembers(now, permitted, scale), scale)
+    await nextTurn(now)
+    const found = findMembers(now, permitted, scale)
+    await nextTurn(now)
+    const look = await lookAt(now, config, found, scale)
     const { spec } = now.set
     if (isHandsOff(spec)) return finish(now, config, look, permitted)
     const step = stepAfter(now, config, look)

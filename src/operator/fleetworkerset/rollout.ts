@@ -12,7 +12,7 @@ import { isHandsOff } from '../fleetworker/index.ts'
 import { actsOf } from './acts.ts'
 import { refusalFor, storeRevision } from './bulk.ts'
 import type { SetConfig } from './config.ts'
-import { quietResult, type SetContext, type SetResult } from './context.ts'
+import { nextTurn, quietResult, type SetContext, type SetResult } from './context.ts'
 import { judge, readTallies, type Judged } from './counters.ts'
 import { assignGoals, goalsOf, isIdle, type Assigned, type Goals } from './goals.ts'
 import { owedForMs, phaseMsOf, progressMsOf, rankIn, throttleOf } from './memory.ts'
@@ -74,6 +74,7 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
     context.state.members,
   )
   context.state.members = assigned.members
+  await nextTurn(context)
   const plan = planFor(context, assigned, {
     revision,
     isPending: goals.update !== undefined || goals.rest === revision,

@@ -185,6 +185,7 @@ export class OperatorModel {
       watches: () => true,
       scope: () => ANY,
       clock,
+      timers: { after: (_ms, task) => (queueMicrotask(task), () => {}) },
       log: recordingLog(),
     }
   }
