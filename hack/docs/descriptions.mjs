@@ -10,7 +10,7 @@ export const ERROR_WORDS = {
   METHOD_NOT_ALLOWED: 'The path supports other methods, which `Allow` lists.',
   TIMED_OUT: 'The request took longer than 30 s to arrive or to be processed.',
   CLAIMED: 'Another client manages the config of this worker. `?force=true` replaces its claim.',
-  STALE_GENERATION: '`If-Match` names a config that is not the current one. Read again, then decide.',
+  STALE_GENERATION: '`If-Match` is not the current config, or `Muster-Not-After` has passed. Read again, then decide.',
   TOO_LARGE: 'The body is above `SVC_MAX_BODY_BYTES`.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not UTF-8 `application/json`, or is compressed.',
   INVALID: 'A field is wrong; `detail` lists every one.',

@@ -24,6 +24,11 @@ export interface ConnectionOptions {
   readonly connections?: number
   /** Creates the pools of connections. By default those of undici. */
   readonly createPool?: CreateHttpPool
+  /**
+   * Returns the time after which the master refuses the change that is being sent, in whole milliseconds since 1970 by
+   * the master's clock (D150). `undefined`: never.
+   */
+  readonly notAfterMs?: () => number | undefined
 }
 
 /** The connections of a client. */
@@ -46,7 +51,8 @@ export class UndiciTransport implements Transport {
     })
   }
 
-  readonly send = (request: TransportRequest): Promise<TransportResponse> => sendOver(this.#calls, request)
+  readonly send = (request: TransportRequest): Promise<TransportResponse> =>
+    sendOver(this.#calls, this.#withNotAfter(request))
 
   readonly sendForStream = (request: TransportRequest): Promise<TransportResponse> => {
     this.#streams ??= this.#newPool({ connections: null })
@@ -55,6 +61,12 @@ export class UndiciTransport implements Transport {
 
   readonly close = async (): Promise<void> => {
     await Promise.all([this.#calls.destroy(), this.#streams?.destroy()])
+  }
+
+  #withNotAfter(request: TransportRequest): TransportRequest {
+    const notAfterMs = request.method === 'GET' ? undefined : this.#options.notAfterMs?.()
+    if (notAfterMs === undefined) return request
+    return { ...request, headers: { ...request.headers, 'muster-not-after': String(notAfterMs / 1_000) } }
   }
 
   #newPool(options: HttpPoolOptions): HttpPool {

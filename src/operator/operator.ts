@@ -265,6 +265,7 @@ class Operator implements RunningOperator {
       ...(createPool !== undefined && { createPool }),
       metrics: createFleetMetrics(this.#registry),
       mayWrite: () => this.#leadership.mayWrite(),
+      leadsUntilMs: () => this.#leadership.leadsUntilMs(),
       onBreaker: (reason) => this.#outage.onBreaker(reason),
     })
   }

@@ -11,11 +11,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Router, type Request, type Response } from 'express'
 import { FleetError, MAX_DRY_RUNS_PER_SECOND, MAX_HEADERS, MAX_URL_BYTES } from '../../protocol/index.ts'
-import { compareText, type Log } from '../../runtime/index.ts'
+import { compareText, type Clock, type Log } from '../../runtime/index.ts'
 import type { Audit } from '../audit/index.ts'
 import type { Authentication, Authenticator, Principal } from '../auth/index.ts'
 import type { CorsPolicy } from './cors.ts'
 import { createHotPaths } from './hot-paths.ts'
+import { checkNotAfter, NOT_AFTER } from './not-after.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { RequestContext } from './request-context.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -33,6 +34,7 @@ export interface AppDeps extends RowDeps {
   readonly requests: SocketRequests
   readonly cors: CorsPolicy
   readonly dryRuns: RateLimiter
+  readonly clock: Pick<Clock, 'wallMs'>
   readonly log: Log
   readonly audit: Audit
   /** Creates the context of a new request. */
@@ -175,11 +177,14 @@ async function resultOf(
   row: Row,
   context: RequestContext,
   params: Params,
-  { inFlight, dryRuns }: AppDeps,
+  { clock, inFlight, dryRuns }: AppDeps,
 ): Promise<HandlerResult> {
   const entry = row.admit(context.principal, params)
   if (row.route.isDryRun === true && context.principal !== null) limitDryRuns(context.principal, dryRuns)
-  return withinLimits(row, context, inFlight, (body) => row.handle(context, params, entry, body))
+  return withinLimits(row, context, inFlight, (body) => {
+    if (row.route.method !== 'GET') checkNotAfter(context.request.headers[NOT_AFTER], clock.wallMs())
+    return row.handle(context, params, entry, body)
+  })
 }
 
 function limitDryRuns({ key }: Principal, dryRuns: RateLimiter): void {

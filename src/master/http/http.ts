@@ -130,6 +130,7 @@ function createRequestListener(
     requests,
     cors,
     dryRuns: new RateLimiter(clock, MAX_DRY_RUNS_PER_SECOND),
+    clock,
     catalog,
     log,
     audit,

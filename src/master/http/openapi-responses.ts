@@ -41,7 +41,10 @@ const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   },
   408: { name: 'TimedOut', description: 'The request took too long to arrive or to serve.' },
   409: { name: 'Claimed', description: 'Another manager has claimed the config; force=true replaces the claim.' },
-  412: { name: 'StaleGeneration', description: 'If-Match names a generation that is not the current one.' },
+  412: {
+    name: 'StaleGeneration',
+    description: 'If-Match names a generation that is not the current one, or the time in muster-not-after has passed.',
+  },
   413: { name: 'TooLarge', description: 'The body is larger than the master accepts.' },
   414: { name: 'UrlTooLong', description: 'The URL is too long.' },
   415: { name: 'UnsupportedMediaType', description: 'The body is not JSON in UTF-8, or is compressed.' },
@@ -140,7 +143,7 @@ function errorResponseName(status: number): string {
   return refusal.name
 }
 
-function errorStatusesOf({ access, path, query, body, refuses = [] }: Route): number[] {
+function errorStatusesOf({ access, method, path, query, body, refuses = [] }: Route): number[] {
   const names = [...path.matchAll(/\{(?<name>\w+)\}/g)].map(({ groups }) => groups?.['name'])
   const checked = query !== undefined || body !== undefined || names.some((name) => name !== 'type')
   return [
@@ -155,6 +158,7 @@ function errorStatusesOf({ access, path, query, body, refuses = [] }: Route): nu
     ...(names.length === 0 ? [] : [404]),
     ...(checked ? [422] : []),
     ...(body === undefined ? [] : [413, 415]),
+    ...(method === 'GET' ? [] : [ERRORS.STALE_GENERATION.status]),
     ...refuses.map((code) => ERRORS[code].status),
   ]
 }

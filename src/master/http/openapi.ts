@@ -15,6 +15,7 @@ import {
 } from '../../protocol/index.ts'
 import type { Part } from '../deps.ts'
 import { components, responsesOf } from './openapi-responses.ts'
+import { NOT_AFTER } from './not-after.ts'
 import { named, namedSchemas } from './openapi-schemas.ts'
 import { route, type Access, type Route } from './route.ts'
 
@@ -55,6 +56,9 @@ function openApiOf(routes: readonly Route[], version: string): object {
   }
 }
 
+const NOT_AFTER_DESCRIPTION =
+  'Unix seconds by the clock of the master, after which it refuses the request with 412 and changes nothing.'
+
 const WHO: Readonly<Record<Access, string>> = {
   none: 'Needs no token.',
   any: 'Any valid token.',
@@ -70,7 +74,12 @@ function operation(row: Route): object {
     summary,
     description: WHO[access],
     security: access === 'none' ? [] : [{ bearer: [] }],
-    parameters: [...pathParameters(path), ...queryParameters(row.query), ...headerParameters(row.reads)],
+    parameters: [
+      ...pathParameters(path),
+      ...queryParameters(row.query),
+      ...headerParameters(row.reads),
+      ...headerParameters(method === 'GET' ? {} : { [NOT_AFTER]: NOT_AFTER_DESCRIPTION }),
+    ],
     ...requestBody(row),
     responses: responsesOf(row),
   }

@@ -8,6 +8,7 @@
  *                  └──────────────────────────┘ those workers alone
  *
  * One worker that fails affects no other. If the store fails, the workers of that slice get its error as their result.
+ * After the time in `muster-not-after` nothing more is stored, and the other workers get 412 (D150).
  */
 import {
   BULK_STEP_WORKERS,
@@ -43,6 +44,8 @@ export interface BulkRequest extends Omit<BulkPlan, 'epoch' | 'validText'> {
   readonly isDryRun: boolean
   readonly items: readonly PlannedItem[]
   readonly onStored: (stored: Stored) => void
+  /** Called before each step of the store. @throws {FleetError} after the time of the request (D150). */
+  readonly checkNotAfter: () => void
 }
 
 type Outcome = BulkResult | Error
@@ -125,6 +128,7 @@ class BulkRun {
     const { entry, onStored } = this.#request
     const { managedBy } = this.#change
     const only = puts.map(({ put }) => put)
+    this.#request.checkNotAfter()
     const results = await this.#deps.backend.configs.putMany(entry.type, this.#change, only)
     for (const [at, { item, changed, put }] of puts.entries()) {
       const result = results[at]

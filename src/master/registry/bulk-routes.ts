@@ -25,7 +25,7 @@ import {
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import { actorOf } from '../auth/index.ts'
-import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
+import { checkNotAfter, NOT_AFTER, route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import { runBulkChange, unknownRevision, type Stored } from './bulk-change.ts'
 import type { PlannedItem } from './bulk-plan.ts'
 import { forbiddenFaults, textOrFaults } from './config-faults.ts'
@@ -177,6 +177,7 @@ async function applyRevision(
       isDryRun: body.dry_run === true,
       items: body.workers.map((_, at) => plannedItem(body, at, entry)),
       onStored,
+      checkNotAfter: () => checkNotAfter(request.header(NOT_AFTER), master.clock.wallMs()),
     },
     master,
   )

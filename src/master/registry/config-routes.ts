@@ -53,7 +53,6 @@ function changeRoute(deps: RegistryRouteDeps): Route {
     body: AnyObject,
     response: ConfigBody,
     sends: { ETag: 'ETag' },
-    refuses: ['STALE_GENERATION'],
     reads: {
       'if-match':
         'The ETag of the config that the change is meant for; the response is 412 if the config has another one.',

@@ -17,6 +17,7 @@ import { FeedReader } from './feed-reader.ts'
 import { Identity } from './identity.ts'
 import { Limiter } from './limiter.ts'
 import { createMasterClient } from './master-client.ts'
+import { MasterClock } from './master-clock.ts'
 import type { FleetMetrics } from './metrics.ts'
 import { isServing } from './probe.ts'
 import type {
@@ -56,6 +57,8 @@ export interface FleetDeps {
   readonly metrics: FleetMetrics
   /** Checked before every write. */
   readonly mayWrite: () => boolean
+  /** The earliest time at which another replica may write, by the monotonic clock. Default: there is no other. */
+  readonly leadsUntilMs?: () => number
   /** Parks the keys for a reason; `null` releases them. */
   readonly onBreaker: (reason: OpenReason | null) => void
 }
@@ -70,6 +73,7 @@ export class Fleet implements FleetTable, WorkerRows {
   readonly #tokens: Tokens
   readonly #client: MasterClient
   readonly #sequence = new Sequence()
+  readonly #masterClock: MasterClock
   readonly #readers = new Map<string, { readonly reader: TypeReader; readonly end: AbortController }>()
   readonly #listeners = new Set<(change: TableChange) => void>()
   readonly #life: EpochTracker
@@ -81,15 +85,14 @@ export class Fleet implements FleetTable, WorkerRows {
   readonly #broken = new AbortController()
   /** The feed is open, or cannot be opened for now: lists may begin. */
   #mayList = false
-  /** Milliseconds by which the master's clock is ahead of the monotonic clock. */
-  #aheadMs: number | undefined
   #hadFeed = false
 
   /** @throws {TypeError} if the URL of the master cannot be used. */
   constructor(deps: FleetDeps) {
     this.#deps = deps
     this.#tokens = new Tokens(deps.token)
-    this.#client = createMasterClient(deps, this.#tokens)
+    this.#masterClock = new MasterClock(deps.clock)
+    this.#client = createMasterClient(deps, this.#tokens, this.#masterClock)
     this.#breaker = this.#createBreaker()
     this.#calls = this.#createCalls()
     this.#identity = this.#createIdentity()
@@ -195,8 +198,7 @@ export class Fleet implements FleetTable, WorkerRows {
   }
 
   masterNowMs(): number {
-    const { clock } = this.#deps
-    return this.#aheadMs === undefined ? clock.wallMs() : Math.floor(clock.monotonicMs() + this.#aheadMs)
+    return this.#masterClock.nowMs()
   }
 
   hasForgotten(worker: Registered, remembered: Remembered): boolean {
@@ -309,8 +311,7 @@ export class Fleet implements FleetTable, WorkerRows {
     { epoch, respondedAtMs }: { readonly epoch: string; readonly respondedAtMs: number | undefined },
     begun: number,
   ): Source | null {
-    // The header has whole seconds, so on average it is half a second behind.
-    if (respondedAtMs !== undefined) this.#aheadMs = respondedAtMs + 500 - this.#deps.clock.monotonicMs()
+    this.#masterClock.observe(respondedAtMs)
     return this.#life.observe(epoch, begun, this.#sequence.next())
       ? { begun, epoch: interned(epoch), atMs: this.masterNowMs() }
       : null

@@ -8,9 +8,9 @@
  *
  * The election does not depend on synchronized clocks. A lease has expired when this replica has seen it unchanged for
  * its whole length, on a monotonic clock. The times in the Lease are for users. A holder stops 5 s before another
- * replica may begin: it counts from the start of its last successful renewal. The gap is for calls in flight; the
- * caller's own fencing has to reject what they do later. After a pause of the process (SIGSTOP, a long block of the
- * event loop) `mayWrite` is false until `confirm` has called the API server.
+ * replica may begin: it counts from the start of its last successful renewal. The gap is for calls in flight. Each
+ * change names the end of the lease (`leadsUntilMs`), and the master refuses it afterwards (D150). After a pause of the
+ * process (SIGSTOP, a long block of the event loop) `mayWrite` is false until `confirm` has called the API server.
  */
 import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
 import { KubeError } from './kube-error.ts'
@@ -32,6 +32,11 @@ export interface Leadership {
   readonly state: 'leading' | 'standby'
   /** Call before every write. */
   mayWrite(): boolean
+  /**
+   * The earliest time at which another replica can lead, by the monotonic clock, unless this one releases the lease.
+   * `-Infinity` if this one does not lead, `Infinity` if there is no other.
+   */
+  leadsUntilMs(): number
   /**
    * Renews the lease immediately: after a refusal that may mean another leader, or after a pause. @returns `mayWrite()`
    * afterwards.
@@ -92,6 +97,10 @@ export class LeaseElector implements Leadership {
       nowMs - this.#renewedMs < RENEW_DEADLINE_MS &&
       nowMs - this.#tickMs <= TICK_MS + STALL_MS
     )
+  }
+
+  leadsUntilMs(): number {
+    return this.#term === undefined ? -Infinity : this.#renewedMs + LEASE_MS
   }
 
   async confirm(signal: AbortSignal): Promise<boolean> {
@@ -276,6 +285,7 @@ export class LeaseElector implements Leadership {
 export const ALWAYS_LEADING: Leadership = {
   state: 'leading',
   mayWrite: () => true,
+  leadsUntilMs: () => Infinity,
   confirm: async () => true,
   release: async () => {},
 }

@@ -102,6 +102,7 @@ export const withoutMayWrite: Variants = {
   leadership: (real) => ({
     state: real.state,
     mayWrite: () => true,
+    leadsUntilMs: () => Infinity,
     confirm: async () => true,
     release: () => real.release(),
   }),

@@ -41,6 +41,23 @@ describe('a PATCH', () => {
     expect(now().record.config_changed_by).toBe(`admin ${US}`)
   })
 
+  it('says until when this replica leads, and the master refuses it afterwards', async () => {
+    const leadsUntil = { ms: 0 }
+    const { patch, now, asked, time } = await fixture({ leadsUntilMs: () => leadsUntil.ms })
+    // The Date header has the machine's time, and this master's clock is the virtual one.
+    const aheadMs = time.wallMs() - Date.now()
+    leadsUntil.ms = time.monotonicMs() + aheadMs + 60_000
+    expect(await patch({ slots: 3 })).toMatchObject({ kind: 'ok' })
+    leadsUntil.ms = time.monotonicMs() + aheadMs - 60_000
+    expect(await patch({ slots: 4 })).toEqual({ kind: 'stale' })
+    expect(now().record.config['slots']).toBe(3)
+    const [sent] = asked(/PATCH/).map(({ headers }) => Number(headers['muster-not-after']) * 1_000)
+    expect(Math.abs((sent ?? 0) - time.wallMs() - 58_000)).toBeLessThan(5_000)
+    leadsUntil.ms = Infinity
+    await patch({ slots: 5 })
+    expect(asked(/PATCH/).at(-1)?.headers['muster-not-after']).toBeUndefined()
+  })
+
   it('that was overtaken is stale, and the entry is read again', async () => {
     const { patch, now, until, master } = await fixture()
     await master.call('PATCH', pathOf('w1', '/config'), { body: { slots: 9 } })

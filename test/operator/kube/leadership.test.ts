@@ -24,10 +24,13 @@ afterEach(async () => {
   await w.close()
 })
 
-function replica(identity: string, time = w.time): Replica {
+function replica(
+  identity: string,
+  time = w.time,
+  transport = time === w.time ? w.transport : transportTo(w.fake, time, w.credentials),
+): Replica {
   const terms: AbortSignal[] = []
   const stop = new AbortController()
-  const transport = time === w.time ? w.transport : transportTo(w.fake, time, w.credentials)
   const elector = new LeaseElector({
     transport,
     clock: time,
@@ -109,6 +112,7 @@ describe('the lease', () => {
     w.fake.script({}, { kind: 'refuse', status: 500 }, 1_000)
     await passes(9_000)
     expect(a.elector.mayWrite()).toBe(true)
+    expect(a.elector.leadsUntilMs()).toBeLessThanOrEqual(renewedMs + 15_000)
     w.time.jump(renewedMs + 10_000 - w.time.monotonicMs()) // Before the next timer.
     expect([a.elector.state, a.elector.mayWrite()]).toEqual(['leading', false])
     await passes(600)
@@ -146,6 +150,24 @@ describe('the lease', () => {
       await passes(100)
       expect(a.elector.mayWrite() && b.elector.mayWrite()).toBe(false)
     }
+  })
+
+  it('has no other holder before the time that its last holder names', async () => {
+    const transport = transportTo(w.fake, w.time, w.credentials)
+    const a = replica('a', w.time, transport)
+    await leads(a)
+    const b = replica('b')
+    await passes(4_000)
+    transport.json = async () => {
+      throw new Error('replica a has lost its network')
+    }
+    let untilMs = -Infinity
+    for (let step = 0; step < 400 && b.elector.state === 'standby'; step += 1) {
+      untilMs = Math.max(untilMs, a.elector.leadsUntilMs())
+      await passes(100)
+    }
+    expect([b.elector.state, untilMs > 0, a.elector.leadsUntilMs()]).toEqual(['leading', true, -Infinity])
+    expect(w.time.monotonicMs()).toBeGreaterThanOrEqual(untilMs)
   })
 
   it('prevents writes of a leader that was suspended for twice its duration (SIGSTOP)', async () => {
