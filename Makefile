@@ -37,7 +37,7 @@ test: .tools/built ## Run all tests; what the machine cannot install is a counte
 	@hack/install-python.sh
 	@hack/install-python.sh clients
 	@hack/install-runtimes.sh
-	@npm test --silent -- --maxWorkers=100% $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
+	@npm test --silent -- $(ARGS) --testPathIgnorePatterns /node_modules/ $(NOT_AT_COMMIT)
 
 ##@ Now and then
 test-browser: .tools/built ## Test the dashboard in Chromium, as make test does; screenshots in coverage/dashboard (idle machine: BUDGET_SLACK=1)
