@@ -60,6 +60,8 @@ export interface SetState {
   failing: { readonly key: string; readonly ids: Set<string> } | undefined
   /** Counters of each revision, and when they were read. */
   tallies: { readonly readMs: number; readonly byRevision: ReadonlyMap<string, Counters> } | undefined
+  /** The wait for workers after the master has lost its store: since when, and how many were online before. */
+  returning: { readonly epoch: string; readonly sinceMs: number; readonly online: number } | undefined
   /** The order of workers in the rollout of a revision. */
   ranks: { readonly revision: string; readonly byId: Map<string, string> } | undefined
   /** The last attempt that began in this term, and the fields that it changes. */
@@ -108,6 +110,7 @@ export class SetMemory {
       phase: undefined,
       failing: undefined,
       tallies: undefined,
+      returning: undefined,
       ranks: undefined,
       begun: undefined,
       changed: undefined,
@@ -197,6 +200,26 @@ export function phaseMsOf(
   }
   if (table.unavailableMs >= OUTAGE_MS) state.phase = { key, sinceMs: nowMs }
   return nowMs - state.phase.sinceMs
+}
+
+/** Longer than a worker waits before it connects again. */
+const RETURN_MS = 60_000
+
+/**
+ * How much longer a rollout waits before it begins again after the master has lost its store, in milliseconds. The
+ * master knows only the workers that have registered since, and without the others the first one would complete the
+ * rollout.
+ */
+export function returnMsOf(
+  { deps: { clock }, lastStatus, state }: Pick<SetContext, 'deps' | 'lastStatus' | 'state'>,
+  epoch: string,
+  online: number,
+): number {
+  const nowMs = clock.monotonicMs()
+  if (state.returning?.epoch !== epoch)
+    state.returning = { epoch, sinceMs: nowMs, online: lastStatus.workers?.online ?? 0 }
+  const { online: before, sinceMs } = state.returning
+  return online >= before ? 0 : Math.max(sinceMs + RETURN_MS - nowMs, 0)
 }
 
 /**

@@ -15,14 +15,15 @@ import type { SetConfig } from './config.ts'
 import { nextTurn, quietResult, type SetContext, type SetResult } from './context.ts'
 import { judge, readTallies, type Judged } from './counters.ts'
 import { assignGoals, goalsOf, isIdle, type Assigned, type Goals } from './goals.ts'
-import { owedForMs, phaseMsOf, progressMsOf, rankIn, throttleOf } from './memory.ts'
-import type { Member, Members } from './members.ts'
+import { owedForMs, phaseMsOf, progressMsOf, rankIn, returnMsOf, throttleOf } from './memory.ts'
+import type { FoundMember, Member, Members } from './members.ts'
 import { planOf, type Plan } from './plan.ts'
 import { begunBy } from './report.ts'
 import type { Scale } from './scale/scale.ts'
 import {
   ACK_TIMEOUT_SECONDS,
   DEFAULT_MAX_UNAVAILABLE,
+  isFailedPhase,
   PROGRESS_DEADLINE_SECONDS,
   type RolloutStatus,
 } from './rollout-schema.ts'
@@ -47,6 +48,8 @@ export interface Look {
   readonly found: Members
   readonly scale: Scale
   readonly state: RolloutState
+  /** How much longer the rollout waits for workers after the master has lost its store, in milliseconds. */
+  readonly returnMs: number
   readonly goals: Goals
   readonly assigned: Assigned
   readonly plan: Plan
@@ -57,9 +60,10 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
   const { deps, set } = context
   const isPassive = isHandsOff(set.spec)
   const state = isPassive ? NO_ROLLOUT : stateOf(statusAtServer(context))
+  const returnMs = returnMsIn(context, found, state)
   const goals = goalsOf(state, {
     desired: config.revision,
-    isPaused: !isPassive && set.spec.paused === true,
+    isPaused: !isPassive && (set.spec.paused === true || returnMs > 0),
     isStaged: !isPassive && stagesOf(context).length > 0,
   })
   const revision = goals.update ?? config.revision
@@ -79,12 +83,19 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
     revision,
     isPending: goals.update !== undefined || goals.rest === revision,
   })
-  const look = { found, scale, state, goals, assigned, plan, judged: undefined }
+  const look = { found, scale, state, returnMs, goals, assigned, plan, judged: undefined }
   const { rollout } = state
   if (rollout === undefined) context.state.ranks = undefined
-  if (!isLive(rollout, config.revision) || deps.table.unavailableMs > 0) return look
+  if (returnMs > 0 || !isLive(rollout, config.revision) || deps.table.unavailableMs > 0) return look
   rememberFailing(context, rollout, plan)
   return { ...look, judged: await judgeNow(context, config, look, rollout) }
+}
+
+/** A rollout that has failed does not begin again. */
+function returnMsIn(context: SetContext, { members }: Members, { rollout }: RolloutState): number {
+  const epoch = epochIn(members)
+  if (rollout === undefined || isFailedPhase(rollout.phase) || epoch === '' || epoch === rollout.epoch) return 0
+  return returnMsOf(context, epoch, members.filter(({ row }) => row.record.connected).length)
 }
 
 const NO_ROLLOUT: RolloutState = { current: undefined, rollout: undefined, failed: [] }
@@ -164,6 +175,7 @@ export function stepAfter(context: SetContext, config: SetConfig, look: Look): S
   const { rollout = {} } = set.spec
   const { judged, state } = look
   if (state.current === config.revision && state.rollout === undefined) return undefined
+  if (look.returnMs > 0) return undefined
   return nextStep({
     desired: config.revision,
     state,
@@ -182,11 +194,11 @@ export function stepAfter(context: SetContext, config: SetConfig, look: Look): S
     gates: judged?.gates ?? [],
     baseline: judged?.baseline,
     now: kubeTime(deps.table.masterNowMs()),
-    epoch: epochOf(look),
+    epoch: epochIn(look.found.members),
   })
 }
 
-const epochOf = ({ found }: Look): string => found.members[0]?.row.epoch ?? ''
+const epochIn = (members: readonly FoundMember[]): string => members[0]?.row.epoch ?? ''
 
 export const deadlineMs = ({ set }: SetContext): number =>
   (set.spec.rollout?.progressDeadlineSeconds ?? PROGRESS_DEADLINE_SECONDS.default) * SECONDS
@@ -232,7 +244,7 @@ export async function take(
 ): Promise<SetContext | SetResult> {
   const { deps, lastStatus, set, signal } = context
   const isBegin = state.rollout !== undefined && look.state.rollout?.revision !== state.rollout.revision
-  const stopped = isBegin ? await storeRevision(context, config, epochOf(look)) : undefined
+  const stopped = isBegin ? await storeRevision(context, config, epochIn(look.found.members)) : undefined
   if (stopped !== undefined) return stopped
   const { currentRevision: _current, failed: _failed, rollout: _rollout, ...others } = lastStatus
   const status: FleetWorkerSetStatus = {
@@ -252,8 +264,9 @@ export async function take(
 }
 
 /** @returns when the rollout changes by time alone, in milliseconds. */
-export function rolloutLookMs(context: SetContext, { state: { rollout } }: Look): number {
+export function rolloutLookMs(context: SetContext, { returnMs, state: { rollout } }: Look): number {
   if (rollout === undefined) return Infinity
+  if (returnMs > 0) return returnMs
   const spentMs = phaseMsOf(context, rollout)
   const leftMs = (ms: number): number => (ms > spentMs ? ms - spentMs : BAKE_LOOK_MS)
   const ackMs = (context.set.spec.rollout?.ackTimeoutSeconds ?? ACK_TIMEOUT_SECONDS.default) * SECONDS

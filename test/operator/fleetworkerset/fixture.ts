@@ -12,7 +12,7 @@ import type { HistoryBody, WorkerBody } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import { FaultyProxy } from '../../client/faulty-proxy.ts'
 import { eventually, recordingLog } from '../../kit/index.ts'
-import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
+import { startTestMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { EVENTS, FakeApiServer, LEASES, type FakeKind } from '../fake-apiserver.ts'
 import { CONTROLLER_REVISIONS, FLEET_WORKERS, FLEET_WORKER_SETS } from '../fake-fleet.ts'
 import { FakeWorker, type JoinOptions } from '../faults/worker.ts'
@@ -34,7 +34,7 @@ export interface ShownCondition {
 }
 
 export class SetFixture {
-  readonly master: TestMaster
+  master: TestMaster
   readonly fake: FakeApiServer
   readonly log = recordingLog()
   #operator: RunningOperator | undefined
@@ -46,12 +46,21 @@ export class SetFixture {
   }
 
   static async create({ withoutKind = false }: { readonly withoutKind?: boolean } = {}): Promise<SetFixture> {
-    const master = await runMaster({ catalog: JOB })
+    const master = await startTestMaster({ catalog: JOB })
     const workloads = [STATEFUL_SETS, DEPLOYMENTS, PODS]
     const kinds = [FLEET_WORKERS, LEASES, EVENTS, SECRETS, CONFIG_MAPS, CONTROLLER_REVISIONS, ...workloads]
     const fake = await new FakeApiServer(withoutKind ? kinds : [...kinds, FLEET_WORKER_SETS]).start()
     ends.push(() => fake.close())
-    return new SetFixture(master, fake)
+    const sets = new SetFixture(master, fake)
+    ends.unshift(() => sets.master.stop())
+    return sets
+  }
+
+  /** A master with an empty store takes the place of the present one. Its workers have to join again. */
+  async loseStore(): Promise<void> {
+    const port = Number(new URL(this.master.url).port)
+    await this.master.stop()
+    this.master = await startTestMaster({ catalog: JOB, listen: { host: '127.0.0.1', port } })
   }
 
   async start(more: Partial<OperatorOptions> = {}): Promise<void> {

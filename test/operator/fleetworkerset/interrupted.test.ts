@@ -1,4 +1,8 @@
-/** Tests a rollout that ends in its middle: the set is deleted, or the API server stores no status. */
+/**
+ * Tests a rollout that is interrupted: the set is deleted, the API server stores no status, or the master loses its
+ * store.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { FleetWorkerSetSpec } from '../../../src/operator/fleetworkerset/index.ts'
 import { eventually } from '../../kit/index.ts'
@@ -84,4 +88,26 @@ describe('a rollout whose status cannot be stored', () => {
     },
     90_000,
   )
+})
+
+describe('a rollout whose master has lost its store', () => {
+  it('begins again when as many workers are back as there were', async () => {
+    const sets = await running()
+    sets.edit('crawler', { config: NEW })
+    await sets.settled('crawler', 'WaitingForApproval')
+    const { currentRevision, rollout } = sets.statusOf('crawler')
+    await sets.loseStore()
+    const [first = '', ...others] = IDS
+    await sets.join(first)
+    await eventually('it has a config', async () => (await sets.worker(first)).config['url'] === 'http://old')
+    await sleep(1_000)
+    expect(sets.statusOf('crawler').rollout?.epoch).toBe(rollout?.epoch)
+    for (const id of others) await sets.join(id)
+    await eventually('it has begun again', () => {
+      const { epoch, phase } = sets.statusOf('crawler').rollout ?? {}
+      return epoch !== rollout?.epoch && phase === 'WaitingForApproval'
+    })
+    expect(await updatedOf(sets)).toBe(1)
+    expect(sets.statusOf('crawler').currentRevision).toBe(currentRevision)
+  }, 60_000)
 })
