@@ -55,8 +55,10 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
 
 /** Cuts to at most `max` characters on one line; text that was cut ends in an ellipsis. */
 export function cleanText(text: string, max: number): string {
-  const characters = [...text.toWellFormed().replaceAll(CONTROL, ' ').trim()]
-  return interned(characters.length <= max ? characters.join('') : `${characters.slice(0, max - 1).join('')}…`)
+  const cleaned = text.toWellFormed().replaceAll(CONTROL, ' ').trim()
+  if (cleaned.length <= max) return interned(cleaned)
+  const characters = [...cleaned]
+  return interned(characters.length <= max ? cleaned : `${characters.slice(0, max - 1).join('')}…`)
 }
 
 /** RFC 3339 in whole seconds, as metav1.Time. */

@@ -3,7 +3,7 @@
  * Defines what a reconcile of a set gets, its dependencies and its context, and what it returns: what to report, and
  * when to look again.
  */
-import { sleep, type Clock, type Log, type Timers } from '../../runtime/index.ts'
+import type { Clock, Log, Timers } from '../../runtime/index.ts'
 import type { CallRefusal, MasterWriter, RevisionWriter, RuleWriter, WorkerRows } from '../fleet/index.ts'
 import type { FleetWorkerObject, Sources, WorkerScope } from '../fleetworker/index.ts'
 import type {
@@ -61,9 +61,10 @@ export interface SetContext {
 }
 
 /** Lets others run between two computations over all members, of which 10,000 take tens of milliseconds. */
-export async function nextTurn({ deps, signal }: Pick<SetContext, 'deps' | 'signal'>): Promise<void> {
-  await sleep(deps.timers, 0, signal)
-}
+export const nextTurn = ({ deps: { timers } }: Pick<SetContext, 'deps'>): Promise<void> =>
+  new Promise((resolve) => {
+    timers.after(0, resolve)
+  })
 
 export interface SetResult {
   readonly synced: { readonly reason: SetSyncedReason; readonly message: string }

@@ -12,6 +12,8 @@ import type { FleetWorkerSetStatus } from './schema.ts'
 
 const MAX_STATUS_BYTES = 65_535
 const ELLIPSIS = '…'
+/** Of a UTF-16 code unit, when it is escaped. */
+const MAX_UNIT_BYTES = 6
 
 /** The encoder of the API server escapes these, since they matter in HTML or in JavaScript. */
 const ESCAPED = /[<>&\u2028\u2029]/g
@@ -23,7 +25,7 @@ const textBytes = (text: string): number => bytesOf(text) - 2
 /** Cuts to at most `maxBytes` bytes on one line; text that was cut ends in an ellipsis. */
 export function fitText(text: string, maxBytes: number): string {
   const cleaned = cleanText(text, maxBytes)
-  if (textBytes(cleaned) <= maxBytes) return cleaned
+  if (cleaned.length * MAX_UNIT_BYTES <= maxBytes || textBytes(cleaned) <= maxBytes) return cleaned
   let leftBytes = maxBytes - Buffer.byteLength(ELLIPSIS)
   let end = 0
   for (const character of cleaned) {
