@@ -60,8 +60,10 @@ export interface SetState {
   failing: { readonly key: string; readonly ids: Set<string> } | undefined
   /** Counters of each revision, and when they were read. */
   tallies: { readonly readMs: number; readonly byRevision: ReadonlyMap<string, Counters> } | undefined
-  /** The wait for workers after the master has lost its store: since when, and how many were online before. */
-  returning: { readonly epoch: string; readonly sinceMs: number; readonly online: number } | undefined
+  /** How many members the set had last, by the store that its rollout began with. Kept when the master loses it. */
+  known: number
+  /** Since when the rollout waits for workers, because the master has lost its store. */
+  returning: { readonly epoch: string; readonly sinceMs: number } | undefined
   /** The order of workers in the rollout of a revision. */
   ranks: { readonly revision: string; readonly byId: Map<string, string> } | undefined
   /** The last attempt that began in this term, and the fields that it changes. */
@@ -76,6 +78,7 @@ export interface SetState {
 
 export class SetMemory {
   readonly #entries = new Map<ObjectKey, SetState>()
+  #known: ReadonlyMap<string, number> = new Map()
   /** Namespaces in which the API server refuses the history. */
   readonly #withoutHistory = new Set<string>()
   readonly #digest: ValueDigest
@@ -110,6 +113,7 @@ export class SetMemory {
       phase: undefined,
       failing: undefined,
       tallies: undefined,
+      known: this.#known.get(metadata.uid) ?? set.status?.workers?.matched ?? 0,
       returning: undefined,
       ranks: undefined,
       begun: undefined,
@@ -122,8 +126,9 @@ export class SetMemory {
     return state
   }
 
-  /** Forgets everything, because the master has lost state. */
+  /** Forgets what workers had, because the master has lost state. */
   clear(): void {
+    this.#known = new Map([...this.#entries.values()].map(({ uid, known }) => [uid, known]))
     this.#entries.clear()
   }
 
@@ -211,15 +216,13 @@ const RETURN_MS = 60_000
  * rollout.
  */
 export function returnMsOf(
-  { deps: { clock }, lastStatus, state }: Pick<SetContext, 'deps' | 'lastStatus' | 'state'>,
+  { deps: { clock }, state }: Pick<SetContext, 'deps' | 'state'>,
   epoch: string,
-  online: number,
+  members: number,
 ): number {
   const nowMs = clock.monotonicMs()
-  if (state.returning?.epoch !== epoch)
-    state.returning = { epoch, sinceMs: nowMs, online: lastStatus.workers?.online ?? 0 }
-  const { online: before, sinceMs } = state.returning
-  return online >= before ? 0 : Math.max(sinceMs + RETURN_MS - nowMs, 0)
+  if (state.returning?.epoch !== epoch) state.returning = { epoch, sinceMs: nowMs }
+  return members >= state.known ? 0 : Math.max(state.returning.sinceMs + RETURN_MS - nowMs, 0)
 }
 
 /**

@@ -94,8 +94,10 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
 /** A rollout that has failed does not begin again. */
 function returnMsIn(context: SetContext, { members }: Members, { rollout }: RolloutState): number {
   const epoch = epochIn(members)
-  if (rollout === undefined || isFailedPhase(rollout.phase) || epoch === '' || epoch === rollout.epoch) return 0
-  return returnMsOf(context, epoch, members.filter(({ row }) => row.record.connected).length)
+  if (rollout === undefined || isFailedPhase(rollout.phase) || epoch === '') return 0
+  if (epoch !== rollout.epoch) return returnMsOf(context, epoch, members.length)
+  context.state.known = members.length
+  return 0
 }
 
 const NO_ROLLOUT: RolloutState = { current: undefined, rollout: undefined, failed: [] }

@@ -97,6 +97,7 @@ describe('a rollout whose master has lost its store', () => {
     await sets.settled('crawler', 'WaitingForApproval')
     const { currentRevision, rollout } = sets.statusOf('crawler')
     await sets.loseStore()
+    await eventually('there is no member', () => sets.statusOf('crawler').workers?.matched === 0)
     const [first = '', ...others] = IDS
     await sets.join(first)
     await eventually('it has a config', async () => (await sets.worker(first)).config['url'] === 'http://old')
