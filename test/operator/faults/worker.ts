@@ -22,6 +22,8 @@ export class FakeWorker {
   /** Tasks that it reports in statistics; `undefined`: it sends none. */
   #held: number | undefined
   #gen = 0
+  /** The generation of the newest config that it was sent. */
+  #sent = 0
 
   /** The generation of the config that it runs. */
   get gen(): number {
@@ -55,7 +57,10 @@ export class FakeWorker {
     if (next !== 'is silent') worker.#runs(row?.config.gen ?? 0)
     worker.#socket.on('message', (data: Buffer) => {
       const { type, config_gen: gen } = JSON.parse(data.toString()) as { type: string; config_gen?: number }
-      if (type === 'config_changed' && gen !== undefined && worker.next !== 'is silent') worker.#runs(gen)
+      if (type === 'config_changed' && gen !== undefined) {
+        worker.#sent = gen
+        if (worker.next !== 'is silent') worker.#runs(gen)
+      }
       if (type === 'drain') worker.leave()
     })
     return worker
@@ -76,6 +81,11 @@ export class FakeWorker {
     }
     this.#held ??= 0
     this.#report()
+  }
+
+  /** Acknowledges the config about which it was silent, if there is one. */
+  acknowledge(): void {
+    if (this.#sent > this.#gen) this.#runs(this.#sent)
   }
 
   leave(): void {

@@ -200,11 +200,16 @@ describe('a rollout with stages', () => {
 
   it('with onFailure: Pause the workers stay as they are', async () => {
     const { sets, status, updated, workers } = await fleet({ stages: [stage(2)], onFailure: 'Pause' })
-    for (const worker of workers) worker.next = 'fails'
+    for (const worker of workers) worker.next = 'is silent'
     sets.edit('crawler', { config: NEW })
+    // If the first one failed before the second one is written, the stage would end with one.
+    await eventually('the stage is written', async () => (await updated()) === 2)
+    for (const worker of workers) {
+      worker.next = 'fails'
+      worker.acknowledge()
+    }
     await sets.settled('crawler', 'GateFailed')
-    // The first worker may fail before the second one is written.
-    expect([1, 2]).toContain(await updated())
+    expect(await updated()).toBe(2)
     for (const worker of workers) worker.next = 'runs'
     sets.annotate('crawler', { 'muster.dev/abort': `${status().updateRevision}/1` })
     await sets.settled('crawler', 'RolledBack')
