@@ -7,7 +7,8 @@ import { join, relative } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { SocketWorker } from '../e2e/socket-worker.ts'
 import { SLACK } from '../kit/index.ts'
-import { Cluster, type Replica } from './cluster.ts'
+import { Cluster } from './cluster.ts'
+import type { Replica } from './replica.ts'
 import { withApiServer } from './with-programs.ts'
 
 const TEST_MS = 180_000

@@ -13,7 +13,6 @@ const TEST_MS = 180_000
 withApiServer('the rollout of a FleetWorkerSet', () => {
   let cluster: Cluster
   let set: StagedSet
-  let sets = 0
 
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide')
@@ -23,9 +22,7 @@ withApiServer('the rollout of a FleetWorkerSet', () => {
 
   /** Each set has one updated worker, and waits for an approval. */
   beforeEach(async () => {
-    set = new StagedSet(cluster, `set${sets}`, COUNT)
-    sets += 1
-    await set.start()
+    set = await StagedSet.started(cluster, COUNT)
     await set.begin()
     expect(await set.updated()).toHaveLength(1)
   }, TEST_MS)

@@ -25,8 +25,7 @@ withApiServer('a FleetWorkerSet in Git', () => {
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide')
     await cluster.startOperator()
-    set = new StagedSet(cluster, 'git', 3)
-    await set.start()
+    set = await StagedSet.started(cluster, 3)
     await set.apply(BEFORE, ...GIT)
     await set.begin()
     await set.annotate('abort', `${await set.get('.status.updateRevision')}/1`)

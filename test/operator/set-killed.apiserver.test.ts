@@ -4,9 +4,8 @@
  * the status says. No worker is written twice, and a failure is not forgotten.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { FaultyProxy, type Deed } from '../client/faulty-proxy.ts'
-import { Cluster } from './cluster.ts'
-import { FaultProxy } from './fault-proxy.ts'
+import type { Deed } from '../client/faulty-proxy.ts'
+import { ProxiedCluster } from './proxied-cluster.ts'
 import { StagedSet } from './staged-set.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -30,37 +29,23 @@ const CASES = STEPS.flatMap(([name, isOf]) => WHEN.map((when) => ({ name, isOf, 
 const ROLLBACK = CASES.filter(({ name }) => !name.startsWith('stores the revision') && !name.startsWith('records'))
 
 withApiServer('an operator that is killed in a rollout', () => {
-  let cluster: Cluster
-  let apiServer: FaultProxy
-  let master: FaultyProxy
+  let proxied: ProxiedCluster
   let set: StagedSet
-  let server = ''
   let edited = 0
 
-  const start = (): Promise<unknown> => cluster.startOperator({ server, SVC_MASTER_URL: master.url })
-
   beforeAll(async () => {
-    cluster = await Cluster.start('cluster-wide')
-    apiServer = new FaultProxy(cluster.server)
-    server = await apiServer.start()
-    master = await FaultyProxy.start(cluster.fleet.url)
-    await start()
-    set = new StagedSet(cluster, 'killed', 3)
-    await set.start()
+    proxied = await ProxiedCluster.start()
+    set = await StagedSet.started(proxied.cluster, 3)
   }, TEST_MS)
-  afterAll(async () => {
-    await cluster.close()
-    await apiServer.close()
-    await master.stop()
-  }, 60_000)
+  afterAll(() => proxied.close(), 60_000)
 
   /** Kills the operator with its next call of the step. Resolves when it is dead. */
   const killAt = (isOf: (call: Call) => boolean, when: When): Promise<void> =>
     new Promise((resolve) => {
+      const { apiServer, cluster, master } = proxied
       const strikes = (call: Call): boolean => {
         if (!isOf(call)) return false
-        apiServer.fault = () => undefined
-        master.rule = () => 'pass'
+        proxied.pass()
         void cluster.stopOperator('SIGKILL').then(() => resolve())
         return true
       }
@@ -69,8 +54,8 @@ withApiServer('an operator that is killed in a rollout', () => {
     })
   /** The next operator need not wait until the lease of the dead one has expired. */
   const restart = async (): Promise<void> => {
-    await cluster.ok('DELETE', LEASE)
-    await start()
+    await proxied.cluster.ok('DELETE', LEASE)
+    await proxied.startOperator()
   }
   const limit = async (): Promise<number> => Number((await set.get('.status.rollout.limit')) || 0)
 
@@ -92,7 +77,7 @@ withApiServer('an operator that is killed in a rollout', () => {
           set.ids.map((id, index) => Number(before[index]) + Number(id === updated)),
         )
         expect(await set.get('.status.failed')).toBe('')
-        await set.annotate('promote', `${await set.get('.status.updateRevision')}/1`)
+        await set.promote()
         await set.becomes('Complete')
       },
       TEST_MS,

@@ -4,7 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { Cluster, type Replica } from './cluster.ts'
+import { Cluster } from './cluster.ts'
+import type { Replica } from './replica.ts'
 import { AFTER, StagedSet } from './staged-set.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -15,7 +16,6 @@ const ELSEWHERE = 'kubernetes:elsewhere/fleetworkersets/theirs#12345678'
 withApiServer('the members of a FleetWorkerSet in a rollout', () => {
   let cluster: Cluster
   let set: StagedSet
-  let sets = 0
   let replicas: readonly Replica[]
 
   beforeAll(async () => {
@@ -27,9 +27,7 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
   }, TEST_MS)
   afterAll(() => cluster.close(), 60_000)
   beforeEach(async () => {
-    set = new StagedSet(cluster, `set${sets}`, COUNT)
-    sets += 1
-    await set.start()
+    set = await StagedSet.started(cluster, COUNT)
   }, TEST_MS)
 
   const leader = async (): Promise<Replica | undefined> => {
@@ -40,7 +38,6 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
     set.procs.get(id)?.child.kill(signal)
     await set.procs.get(id)?.exited
   }
-  const promote = async (): Promise<unknown> => set.annotate('promote', `${await set.get('.status.updateRevision')}/1`)
   const counts = async (): Promise<Readonly<Record<string, number>>> =>
     JSON.parse(await set.get('.status.workers')) as Readonly<Record<string, number>>
 
@@ -67,7 +64,7 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
         for (const id of [lost, ended]) await cluster.startWorker(id)
         await set.wait(`jsonpath={.status.workers.acknowledged}=${COUNT}`)
         expect([await set.updated(), await set.generations()]).toEqual([[lost], generations])
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
       },
       TEST_MS,
@@ -102,7 +99,7 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
         await set.wait(`jsonpath={.status.workers.acknowledged}=${COUNT}`)
         expect(await set.updated()).not.toContain(id)
         await set.becomes('WaitingForApproval')
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         expect(await set.updated()).toHaveLength(COUNT)
       },
@@ -117,7 +114,7 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
         await set.wait('condition=Conflicted')
         expect(await set.get('.status.conditions[?(@.type=="Conflicted")].message')).toContain(ELSEWHERE)
         await set.begin()
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         expect((await set.updated()).length).toBe(COUNT - 1)
         expect(await set.updated()).not.toContain(theirs)
@@ -143,7 +140,7 @@ withApiServer('the members of a FleetWorkerSet in a rollout', () => {
           expect(await old?.leads()).toBe(false)
           expect(old?.writes(sinceMs)).toEqual([])
           expect(await set.updated()).toHaveLength(1)
-          await promote()
+          await set.promote()
           await set.becomes('Complete')
           expect(await set.having(AFTER)).toHaveLength(COUNT)
         } finally {

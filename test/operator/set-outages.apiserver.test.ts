@@ -4,9 +4,10 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { FaultyProxy, type Deed } from '../client/faulty-proxy.ts'
-import { Cluster } from './cluster.ts'
-import { FaultProxy } from './fault-proxy.ts'
+import type { Deed, FaultyProxy } from '../client/faulty-proxy.ts'
+import type { Cluster } from './cluster.ts'
+import type { FaultProxy } from './fault-proxy.ts'
+import { ProxiedCluster } from './proxied-cluster.ts'
 import { StagedSet } from './staged-set.ts'
 import { withApiServer } from './with-programs.ts'
 
@@ -17,6 +18,7 @@ const SHORT_MS = 8_000
 const OUTAGE_MS = 60_000
 
 withApiServer('the rollout of a FleetWorkerSet in an outage', () => {
+  let proxied: ProxiedCluster
   let cluster: Cluster
   let apiServer: FaultProxy
   let master: FaultyProxy
@@ -24,25 +26,16 @@ withApiServer('the rollout of a FleetWorkerSet in an outage', () => {
   let edited = 0
 
   beforeAll(async () => {
-    cluster = await Cluster.start('cluster-wide')
-    apiServer = new FaultProxy(cluster.server)
-    master = await FaultyProxy.start(cluster.fleet.url)
-    await cluster.startOperator({ server: await apiServer.start(), SVC_MASTER_URL: master.url })
-    set = new StagedSet(cluster, 'out', 3)
-    await set.start()
+    proxied = await ProxiedCluster.start()
+    ;({ apiServer, cluster, master } = proxied)
+    set = await StagedSet.started(cluster, 3)
   }, TEST_MS)
-  afterAll(async () => {
-    await cluster.close()
-    await apiServer.close()
-    await master.stop()
-  }, 60_000)
-  beforeEach(async () => {
-    apiServer.fault = () => undefined
-    master.rule = () => 'pass'
+  afterAll(() => proxied.close(), 60_000)
+  beforeEach(() => {
+    proxied.pass()
     edited += 1
   })
 
-  const promote = async (): Promise<unknown> => set.annotate('promote', `${await set.get('.status.updateRevision')}/1`)
   const bulkCalls = (deed: Deed): (() => number) => {
     let faults = 0
     master.rule = ({ method, url = '' }) => {
@@ -62,7 +55,7 @@ withApiServer('the rollout of a FleetWorkerSet in an outage', () => {
         await set.apply(edited)
         await set.becomes('WaitingForApproval')
         expect([faults(), (await set.having(edited)).length]).toEqual([1, 1])
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         expect(await set.generations()).toEqual(before.map((generation) => Number(generation) + 1))
       },
@@ -94,7 +87,7 @@ withApiServer('the rollout of a FleetWorkerSet in an outage', () => {
         await set.becomes('WaitingForApproval')
         apiServer.fault = ({ isWatch }) => (isWatch ? undefined : { kind: 'reset', when: 'before' })
         const before = await set.generations()
-        await promote() // The watch reports it.
+        await set.promote() // The watch reports it.
         await pause(SHORT_MS)
         expect(await set.generations()).toEqual(before)
         apiServer.fault = () => undefined
@@ -112,7 +105,7 @@ withApiServer('the rollout of a FleetWorkerSet in an outage', () => {
         const since = Date.now()
         master.rule = () => 'reset before'
         master.cut()
-        await promote()
+        await set.promote()
         await pause(OUTAGE_MS / 2)
         expect(await set.ready('reason')).toBe('WaitingForApproval')
         await set.becomes('MasterUnreachable')

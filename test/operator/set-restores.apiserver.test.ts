@@ -16,7 +16,6 @@ const COUNT = 3
 withApiServer('the rollout of a FleetWorkerSet after a restore', () => {
   let cluster: Cluster
   let set: StagedSet
-  let sets = 0
 
   beforeAll(async () => {
     cluster = await Cluster.start('cluster-wide', {}, new Fleet())
@@ -24,12 +23,9 @@ withApiServer('the rollout of a FleetWorkerSet after a restore', () => {
   }, TEST_MS)
   afterAll(() => cluster.close(), 60_000)
   beforeEach(async () => {
-    set = new StagedSet(cluster, `set${sets}`, COUNT)
-    sets += 1
-    await set.start()
+    set = await StagedSet.started(cluster, COUNT)
   }, TEST_MS)
 
-  const promote = async (): Promise<unknown> => set.annotate('promote', `${await set.get('.status.updateRevision')}/1`)
   /** Copies the files of the store, while the master is stopped. */
   const copyStore = async (from: string, to: string): Promise<void> => {
     await cluster.fleet.stopMaster()
@@ -59,7 +55,7 @@ withApiServer('the rollout of a FleetWorkerSet after a restore', () => {
         expect((await set.updated()).length).toBeLessThanOrEqual(1)
         expect((await set.having(BEFORE)).length).toBeGreaterThanOrEqual(COUNT - 1)
         expect(await set.get('.status.failed')).toBe('')
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         expect(await set.updated()).toHaveLength(COUNT)
       },
@@ -86,14 +82,14 @@ withApiServer('the rollout of a FleetWorkerSet after a restore', () => {
       async () => {
         await set.begin()
         await cluster.server.backup()
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         const generations = await set.generations()
         await cluster.server.restore()
         await set.becomes('WaitingForApproval')
         await cluster.until('the workers are counted', async () => (await set.get('.status.workers.updated')) === '3')
         expect([await set.generations(), (await set.having(AFTER)).length]).toEqual([generations, COUNT])
-        await promote()
+        await set.promote()
         await set.becomes('Complete')
         expect(await set.generations()).toEqual(generations)
       },

@@ -11,20 +11,30 @@ const PROBE = { enabled: true, targets: [{ name: 'self', url: 'http://127.0.0.1:
 export const BEFORE = 60
 export const AFTER = 45
 
+let sets = 0
+
 export class StagedSet {
   readonly name: string
   readonly ids: readonly string[]
   readonly procs = new Map<string, Proc>()
   readonly #cluster: Cluster
 
-  constructor(cluster: Cluster, name: string, count: number) {
+  private constructor(cluster: Cluster, name: string, count: number) {
     this.#cluster = cluster
     this.name = name
     this.ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
   }
 
+  /** A set with a name of its own, whose workers run the config before the edit. */
+  static async started(cluster: Cluster, count: number): Promise<StagedSet> {
+    const set = new StagedSet(cluster, `set${sets}`, count)
+    sets += 1
+    await set.#start()
+    return set
+  }
+
   /** Starts the workers, and gives all of them the config before the edit. */
-  async start(): Promise<void> {
+  async #start(): Promise<void> {
     for (const id of this.ids) this.procs.set(id, await this.#cluster.startWorker(id))
     await this.apply(BEFORE)
     await this.wait(`jsonpath={.status.workers.acknowledged}=${this.ids.length}`)
@@ -48,6 +58,11 @@ export class StagedSet {
   annotate(act: 'promote' | 'abort' | 'retry', value: string): Promise<string> {
     const annotation = `muster.dev/${act}=${value}`
     return this.#cluster.kubectl('annotate', '-n', 'team-a', '--overwrite', `fws/${this.name}`, annotation)
+  }
+
+  /** Continues after the first stage. */
+  async promote(): Promise<void> {
+    await this.annotate('promote', `${await this.get('.status.updateRevision')}/1`)
   }
 
   wait(what: string): Promise<string> {

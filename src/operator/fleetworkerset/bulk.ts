@@ -10,7 +10,7 @@ import { policyOf } from '../fleetworker/index.ts'
 import { readOldValues, readValues, type SetConfig } from './config.ts'
 import { quietResult, refusedSet, setResult, type SetContext, type SetResult } from './context.ts'
 import { configOfRevision, recordRevision } from './history.ts'
-import type { FoundMember, Member } from './members.ts'
+import { epochOf, type FoundMember, type Member } from './members.ts'
 import { throttleOf, type SetState } from './memory.ts'
 
 /** The master changes 200 workers in one step; a call of this many takes some tens of milliseconds. */
@@ -190,8 +190,6 @@ const changeOf = ({ claim, set }: SetContext, members: readonly Member[], isDryR
 })
 
 const goalOf = ([first]: readonly Member[]): string => first?.goal ?? ''
-
-const epochOf = ([first]: readonly Member[]): string => first?.row.epoch ?? ''
 
 /** Remembers the result for one worker. `unclear`: the same call may succeed later. */
 function learn({ deps, lastStatus, state }: SetContext, member: Member, result: BulkResult): 'ok' | 'unclear' {

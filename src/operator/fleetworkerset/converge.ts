@@ -13,7 +13,7 @@ import { isHandsOff, policyOf, targetOf, type PermittedWorkers } from '../fleetw
 import type { SetConfig } from './config.ts'
 import type { RolloutFacts, SetSyncedReason } from './conditions.ts'
 import { nextTurn, quietResult, setResult, type SetContext, type SetResult } from './context.ts'
-import { membersOf, type Member, type Members } from './members.ts'
+import { epochOf, membersOf, type Member, type Members } from './members.ts'
 import { progressMsOf, prune, throttleOf } from './memory.ts'
 import { checkSchema, compareMembers, MAX_ITEMS, writeMembers } from './bulk.ts'
 import { putRule, removeRule } from './enrolment.ts'
@@ -189,7 +189,7 @@ async function settle(
   await cleanUp(context, look)
   const revision = enrolledRevision(config, look)
   if (isHandsOff(spec)) return undefined
-  const stopped = await checkSchema(context, config, look.found.members[0]?.row.epoch ?? '')
+  const stopped = await checkSchema(context, config, epochOf(look.found.members))
   if (stopped !== undefined || revision === undefined) return stopped
   const isWholly = (spec.selector.idPatterns ?? ['*']).every((pattern) => permitted.permitsAll(pattern))
   if (isWholly) return putRule(context, config, revision)

@@ -67,6 +67,9 @@ export interface MemberFacts {
   readonly previous: readonly FoundMember[]
 }
 
+/** The epoch of the master's store; empty if the set has no members. */
+export const epochOf = ([first]: readonly FoundMember[]): string => first?.row.epoch ?? ''
+
 export function membersOf(facts: MemberFacts): Members {
   const members: FoundMember[] = []
   const conflicted: { id: string; holder: string }[] = []

@@ -60,8 +60,8 @@ export interface SetState {
   failing: { readonly key: string; readonly ids: Set<string> } | undefined
   /** Counters of each revision, and when they were read. */
   tallies: { readonly readMs: number; readonly byRevision: ReadonlyMap<string, Counters> } | undefined
-  /** How many members the set had last, by the store that its rollout began with. Kept when the master loses it. */
-  known: number
+  /** How many members the set had before the master lost its store. */
+  memberCount: number
   /** Since when the rollout waits for workers, because the master has lost its store. */
   returning: { readonly epoch: string; readonly sinceMs: number } | undefined
   /** The order of workers in the rollout of a revision. */
@@ -78,7 +78,7 @@ export interface SetState {
 
 export class SetMemory {
   readonly #entries = new Map<ObjectKey, SetState>()
-  #known: ReadonlyMap<string, number> = new Map()
+  #memberCounts: ReadonlyMap<string, number> = new Map()
   /** Namespaces in which the API server refuses the history. */
   readonly #withoutHistory = new Set<string>()
   readonly #digest: ValueDigest
@@ -113,7 +113,7 @@ export class SetMemory {
       phase: undefined,
       failing: undefined,
       tallies: undefined,
-      known: this.#known.get(metadata.uid) ?? set.status?.workers?.matched ?? 0,
+      memberCount: this.#memberCounts.get(metadata.uid) ?? set.status?.workers?.matched ?? 0,
       returning: undefined,
       ranks: undefined,
       begun: undefined,
@@ -128,7 +128,7 @@ export class SetMemory {
 
   /** Forgets what workers had, because the master has lost state. */
   clear(): void {
-    this.#known = new Map([...this.#entries.values()].map(({ uid, known }) => [uid, known]))
+    this.#memberCounts = new Map([...this.#entries.values()].map(({ uid, memberCount }) => [uid, memberCount]))
     this.#entries.clear()
   }
 
@@ -222,7 +222,7 @@ export function returnMsOf(
 ): number {
   const nowMs = clock.monotonicMs()
   if (state.returning?.epoch !== epoch) state.returning = { epoch, sinceMs: nowMs }
-  return members >= state.known ? 0 : Math.max(state.returning.sinceMs + RETURN_MS - nowMs, 0)
+  return members >= state.memberCount ? 0 : Math.max(state.returning.sinceMs + RETURN_MS - nowMs, 0)
 }
 
 /**

@@ -16,7 +16,7 @@ import { nextTurn, quietResult, type SetContext, type SetResult } from './contex
 import { judge, readTallies, type Judged } from './counters.ts'
 import { assignGoals, goalsOf, isIdle, type Assigned, type Goals } from './goals.ts'
 import { owedForMs, phaseMsOf, progressMsOf, rankIn, returnMsOf, throttleOf } from './memory.ts'
-import type { FoundMember, Member, Members } from './members.ts'
+import { epochOf, type Member, type Members } from './members.ts'
 import { planOf, type Plan } from './plan.ts'
 import { begunBy } from './report.ts'
 import type { Scale } from './scale/scale.ts'
@@ -93,10 +93,10 @@ export async function lookAt(context: SetContext, config: SetConfig, found: Memb
 
 /** A rollout that has failed does not begin again. */
 function returnMsIn(context: SetContext, { members }: Members, { rollout }: RolloutState): number {
-  const epoch = epochIn(members)
+  const epoch = epochOf(members)
   if (rollout === undefined || isFailedPhase(rollout.phase) || epoch === '') return 0
   if (epoch !== rollout.epoch) return returnMsOf(context, epoch, members.length)
-  context.state.known = members.length
+  context.state.memberCount = members.length
   return 0
 }
 
@@ -196,11 +196,9 @@ export function stepAfter(context: SetContext, config: SetConfig, look: Look): S
     gates: judged?.gates ?? [],
     baseline: judged?.baseline,
     now: kubeTime(deps.table.masterNowMs()),
-    epoch: epochIn(look.found.members),
+    epoch: epochOf(look.found.members),
   })
 }
-
-const epochIn = (members: readonly FoundMember[]): string => members[0]?.row.epoch ?? ''
 
 export const deadlineMs = ({ set }: SetContext): number =>
   (set.spec.rollout?.progressDeadlineSeconds ?? PROGRESS_DEADLINE_SECONDS.default) * SECONDS
@@ -246,7 +244,7 @@ export async function take(
 ): Promise<SetContext | SetResult> {
   const { deps, lastStatus, set, signal } = context
   const isBegin = state.rollout !== undefined && look.state.rollout?.revision !== state.rollout.revision
-  const stopped = isBegin ? await storeRevision(context, config, epochIn(look.found.members)) : undefined
+  const stopped = isBegin ? await storeRevision(context, config, epochOf(look.found.members)) : undefined
   if (stopped !== undefined) return stopped
   const { currentRevision: _current, failed: _failed, rollout: _rollout, ...others } = lastStatus
   const status: FleetWorkerSetStatus = {
