@@ -5,7 +5,9 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin # The last two: what a node needs lies there.
 
-NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster|skew)/' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
+NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster|skew)/' '<rootDir>/test/release/whole' '<rootDir>/test/docs/site.test' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
+
+SBOM_LIBRARY := hack/release/node_modules/.package-lock.json # Only releases and their tests need it.
 
 SOAK_RATES := --workers 40 --tasks 100 --outputs 200 --warm-up 5 --kill-every 4 --failover-every 9
 
@@ -14,7 +16,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e e2e-scaling soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator build clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e e2e-scaling e2e-upgrade soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator docs build version release release-inputs verify-release test-release clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,10 +32,12 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 	@echo "verifying the tables of the pages"; node hack/update-docs.mjs --check
 	@node hack/verify-lock.mjs test/bench
 	@node hack/verify-lock.mjs test/mutation
+	@node hack/verify-lock.mjs hack/release
+	@node hack/verify-lock.mjs docs/site
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
-test: .tools/built ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
-	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check
+test: .tools/built $(SBOM_LIBRARY) ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
+	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check zsh fish
 	@hack/install-python.sh
 	@hack/install-python.sh clients
 	@hack/install-runtimes.sh
@@ -44,6 +48,10 @@ test-browser: .tools/built ## Test the dashboard in Chromium, as make test does;
 	@hack/install-debian.sh chromium
 	@npm test --silent -- test/dashboard/browser $(ARGS) --testPathIgnorePatterns /node_modules/
 build: .tools/built ## Build the package in dist/
+docs: .tools/ready .tools/docs-ready ## Build the documentation site in docs/site/dist, and check every page of it in Chromium
+	@hack/install-debian.sh chromium
+	@hack/docs/build-site.sh
+	@npm test --silent -- test/docs/site.test --testPathIgnorePatterns /node_modules/ $(ARGS)
 tools: ## Install Kubernetes, etcd, Helm and others where they are missing, from Go modules (half an hour, once)
 	@hack/install-tools.sh
 test-api: .tools/built ## Test the operator against a real Kubernetes API server; needs make tools (SOAK=1: a release deleted in every order)
@@ -66,7 +74,7 @@ up: .tools/built ## Start a cluster on this machine with Muster in it: kind wher
 	@if $(HAS_KIND); then hack/kind-up.sh; else $(MAKE) --no-print-directory cluster-up && KUBECONFIG=$(CURDIR)/.tools/cluster/kubeconfig hack/quickstart.sh; fi
 down: ## Stop and remove the cluster of make up
 	@if $(HAS_KIND); then hack/kind-down.sh; else node hack/cluster/down.mjs; fi
-cluster-up: .tools/built ## Start a Kubernetes node on this machine, with an ingress controller; as root, without Docker (ARGS=--keda: with KEDA's images)
+cluster-up: .tools/built ## Start a Kubernetes node on this machine, with an ingress controller; as root, without Docker (ARGS=--keda: with KEDA's images; ARGS=--previous: with the image of the previous release)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
 	@node hack/cluster/up.mjs --ingress $(ARGS)
 cluster-down: ## Remove the cluster of make cluster-up
@@ -79,10 +87,13 @@ smoke: .tools/ready ## Send the typical requests of clients to a running fleet (
 	@node charts/muster/files/smoke.mjs
 e2e: .tools/built ## Test the image and the chart on a running cluster, or on one of its own; needs make tools (SOAK=1: sockets idle for ten minutes)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES) nginx haproxy chromium
-	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ test/cluster/autoscaling $(ARGS)
+	@hack/cluster/with.sh npm test --silent -- test/cluster --testPathIgnorePatterns /node_modules/ test/cluster/autoscaling test/cluster/upgrade $(ARGS)
 e2e-scaling: .tools/built ## Test autoscaling by KEDA, as make e2e does; on a running cluster after make cluster-up ARGS=--keda (SOAK=1: 2,000 tasks in 20 rounds)
 	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
 	@hack/cluster/with.sh --keda npm test --silent -- test/cluster/autoscaling --testPathIgnorePatterns /node_modules/ $(ARGS)
+e2e-upgrade: .tools/built ## Test the upgrade of the previous chart release and back, as make e2e does; on a running cluster after make cluster-up ARGS=--previous
+	@CI=true hack/install-debian.sh $(CLUSTER_PACKAGES)
+	@hack/cluster/with.sh --previous npm test --silent -- test/cluster/upgrade --testPathIgnorePatterns /node_modules/ $(ARGS)
 soak: export ALLOW_SKIP ?=
 soak: .tools/built ## Run the long tests: ten times the random store commands, 100 restarts of Redis under load, 10,000 random operator runs, 1,000 crash points, 10,000 simulated fleets, 100,000 judged calls, a tenth of the Lua mutants, 1,000,000 hostile frames, two soaks of 20 minutes (RECORD=1: adds them to test/reliability; ALLOW_SKIP="go is not installed": what this machine may lack)
 	@hack/install-debian.sh redis-server build-essential iproute2 nftables golang-go
@@ -120,6 +131,21 @@ bench-operator: .tools/built ## Measure the operator with 1,000 FleetWorkers on 
 	@CI=true hack/install-debian.sh golang-go
 	@for program in etcd kube-apiserver kubectl; do hack/install-tools.sh --where $$program >/dev/null || exit 1; done
 	@node test/bench/operator/main.mjs $(ARGS)
+
+##@ Releases
+version: .tools/ready ## Set the version of everything that one tag releases (VERSION=0.2.0); needs Helm (make tools)
+	@node hack/release/set-version.mjs "$(VERSION)"
+release-inputs: .tools/ready $(SBOM_LIBRARY) ## Download what a release needs beside the commit, pinned by hash: Node, Debian's libraries, Hatchling
+	@CI=true hack/install-python.sh clients
+	@node hack/release/inputs.mjs
+release: .tools/ready ## Build all files of a release into release/, without network; needs make release-inputs and make tools (VERSION=0.2.0 checks the version; ALLOW_DIRTY=1: a development build)
+	@node hack/release/release.mjs $(if $(VERSION),--version "$(VERSION)")
+verify-release: .tools/ready ## Build the release twice, in different environments, and compare every byte
+	@node hack/release/build-twice.mjs
+test-release: release-inputs ## Test make release: twice with equal bytes, without network where that can be forbidden; takes six minutes
+	@npm test --silent -- test/release --testPathIgnorePatterns /node_modules/ $(ARGS)
+
+##@ Clean
 clean: ## Remove build results; keep .tools and node_modules
 	@rm -rf dist coverage .tools/built
 
@@ -140,8 +166,18 @@ clean: ## Remove build results; keep .tools and node_modules
 	@cd test/mutation && npm ci --prefer-offline --loglevel error >/dev/null
 	@touch $@
 
+$(SBOM_LIBRARY): .tools/ready hack/release/package-lock.json
+	@echo "installing the library for bills of materials"
+	@cd hack/release && npm ci --prefer-offline --loglevel error >/dev/null
+	@touch $@
+
+.tools/docs-ready: .tools/ready docs/site/package-lock.json
+	@echo "installing the generator of the documentation site"
+	@cd docs/site && npm ci --prefer-offline --loglevel error >/dev/null
+	@touch $@
+
 # Built again when a source or a folder of sources is newer, or when dist/ was removed by hand.
-SOURCES := $(shell find src hack/build*.mjs package.json tsconfig*.json crds README.md LICENSE 2>/dev/null)
+SOURCES := $(shell find src hack/build*.mjs package.json release.json tsconfig*.json crds README.md LICENSE 2>/dev/null)
 .tools/built: .tools/ready $(SOURCES) $(if $(wildcard dist/cmd/muster.js),,force)
 	@echo "building dist/"
 	@rm -rf dist

@@ -1,34 +1,72 @@
-// Runs test files as Jest does, and runs a file once more when Node itself crashed: when its process died of a SIGSEGV
-// or of a SIGTRAP. JavaScript cannot cause these signals. Two faults of Node 24 do, each in one of many complete runs:
-//   SIGSEGV  while it collects VM contexts, of which Jest needs one for each file (nodejs/node#62393)
-//   SIGTRAP  `Check failed: jit_page.has_value()`, when it frees compiled calls from WebAssembly to JavaScript, which
-//            each copy of undici has
-// The second run is announced, and its result counts. A test that fails, and a process that ends in any other way, is
-// never run again.
+// Runs each test file in a Node process of its own, with native ES modules and type stripping: jest-process.mjs.
+// Jest's own runner evaluates every file in a VM context of a shared process, for which Node needs
+// --experimental-vm-modules, and which crashes Node now and then (nodejs/node#62393). A process per file costs the same
+// CPU time, shares no state with other files, and ends with everything that its tests left open.
+// As many files run in parallel as Jest has workers. Those in `inPairs` follow, two at a time, because they mostly
+// wait. Those in `alone` run at the end, one after the other, because their tests start processes and depend on how
+// fast these react. Both list files and folders; the longest that matches decides:
+//   "runner": ["<rootDir>/hack/jest-runner.mjs", { "inPairs": ["test/browser/"], "alone": ["test/browser/a.test.ts"] }]
 // Used by Jest (package.json, "runner").
-import { relative } from 'node:path'
-import TestRunner from 'jest-runner'
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 
-const CRASH = /terminated by another process: signal=(SIGSEGV|SIGTRAP)/
+const PROCESS = fileURLToPath(new URL('jest-process.mjs', import.meta.url))
 
-export default class RerunAfterCrash extends TestRunner {
-  #crashed = []
+export default class ProcessPerFile {
+  #globalConfig
+  #inPairs
+  #alone
 
-  async runTests(tests, watcher, options) {
-    await super.runTests(tests, watcher, options)
-    const again = this.#crashed
-    this.#crashed = undefined
-    if (again.length === 0 || watcher.isInterrupted()) return
-    const files = again.map(({ path }) => relative(process.cwd(), path)).join(', ')
-    console.error(`Node crashed in ${files}; running it once more`)
-    await super.runTests(again, watcher, options)
+  constructor(globalConfig, _context, { inPairs = [], alone = [] } = {}) {
+    this.#globalConfig = globalConfig
+    this.#inPairs = inPairs
+    this.#alone = alone
   }
 
-  on(event, listener) {
-    if (event !== 'test-file-failure') return super.on(event, listener)
-    return super.on(event, ([test, error]) => {
-      if (this.#crashed === undefined || !CRASH.test(error.message)) return listener([test, error])
-      this.#crashed.push(test)
+  async runTests(tests, watcher, onStart, onResult, onFailure, { serial }) {
+    const run = async (test) => {
+      if (watcher.isInterrupted()) return
+      await onStart(test)
+      const { result, error } = await this.#resultOf(test)
+      await (error === undefined ? onResult(test, result) : onFailure(test, error))
+    }
+    const {
+      shared = [],
+      paired = [],
+      alone = [],
+    } = Object.groupBy(tests, ({ path }) => {
+      const longestOf = (places) =>
+        Math.max(0, ...places.filter((each) => path.includes(`/${each}`)).map((each) => each.length))
+      const [toAlone, toPaired] = [longestOf(this.#alone), longestOf(this.#inPairs)]
+      if (toAlone === 0 && toPaired === 0) return 'shared'
+      return toPaired > toAlone ? 'paired' : 'alone'
+    })
+    await inParallel(serial ? 1 : this.#globalConfig.maxWorkers, shared, run)
+    await inParallel(serial ? 1 : 2, paired, run)
+    await inParallel(1, alone, run)
+  }
+
+  /** @returns `{ result }`, or `{ error }` if the file could not be loaded or its process ended too early. */
+  #resultOf({ path, context }) {
+    return new Promise((resolve) => {
+      const child = fork(PROCESS)
+      let message
+      child.once('message', (received) => (message = received))
+      child.once('error', (error) => resolve({ error }))
+      child.once('close', (code, signal) => {
+        const how = signal === null ? `exit code ${code}` : `signal ${signal}`
+        const text = `The process of the test file ended before its tests: ${how}`
+        resolve(message ?? { error: { message: text, stack: text } })
+      })
+      child.send({ globalConfig: this.#globalConfig, config: context.config, path }, () => undefined)
     })
   }
+}
+
+async function inParallel(limit, items, run) {
+  const waiting = [...items]
+  const lane = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await run(item)
+  }
+  await Promise.all(Array.from({ length: limit }, lane))
 }

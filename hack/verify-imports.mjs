@@ -22,17 +22,18 @@ const MAY_IMPORT = {
   'runtime/backoff': [],
   'runtime/web': [],
   automation: PARTS,
+  diagnosis: ['protocol'],
   'automation/testing': [...PARTS, 'automation', 'storage', 'storage/memory'],
   automations: ['automation'], // First-party automations see what a third party sees.
   storage: PARTS,
   ...Object.fromEntries(BACKENDS.map((area) => [area, [...PARTS, 'storage']])),
   client: [...PARTS, 'protocol/event-stream', 'runtime/backoff', 'runtime/web', 'automation'],
-  master: [...PARTS, 'protocol/event-stream', 'automation', 'storage'],
+  master: [...PARTS, 'protocol/event-stream', 'automation', 'storage', 'diagnosis'],
   worker: [...PARTS, 'protocol/event-stream', 'automation'],
   'worker-test': PARTS,
   'operator/kube': ['runtime'],
   operator: [...PARTS, 'protocol/event-stream', 'client', 'operator/kube'],
-  dashboard: ['protocol', 'protocol/event-stream', 'runtime/backoff'],
+  dashboard: ['protocol', 'protocol/event-stream', 'runtime/backoff', 'diagnosis'],
   cmd: [
     ...PARTS,
     ...BACKENDS,
@@ -43,14 +44,19 @@ const MAY_IMPORT = {
     'master',
     'worker',
     'worker-test',
+    'diagnosis',
     'operator',
     'operator/kube',
   ],
 }
 /** Entries of an area beside its index.ts. */
-const ENTRIES = { protocol: ['protocol/plain.ts'], automation: ['automation/public.ts'] }
+const ENTRIES = {
+  protocol: ['protocol/plain.ts'],
+  automation: ['automation/public.ts'],
+  diagnosis: ['diagnosis/texts.ts', 'diagnosis/worker-facts.ts'],
+}
 /** Areas of which another one may import only types. */
-const ONLY_TYPES = { dashboard: ['protocol'], client: ['automation'] }
+const ONLY_TYPES = { dashboard: ['protocol'], client: ['automation'], diagnosis: ['protocol'] }
 /** Runs in browsers: it may not reach a package or a module of Node. */
 const FOR_BROWSERS = 'client/public.ts'
 const HOME = {

@@ -38,9 +38,10 @@ const REJECTED = [
 const ALLOWED = /GOING_AWAY|Going Away|going away/g
 
 const READ = /\.(?:ts|tsx|mjs|lua|css|sh|md|yaml|yml|tpl|txt|json|html|py|go|toml|c)$/
-const SKIPPED = /(?:^|\/)(?:node_modules\/|package-lock\.json$|verify-language\.(?:mjs|test\.ts)$)/
-const FOLDERS = ['src', 'hack', 'charts', 'clients', 'crds', 'manifests', 'test']
-const FILES = ['README.md', 'Makefile']
+const SKIPPED =
+  /(?:^|\/)(?:node_modules\/|site\/(?:\.g\w+|\.astro|dist)\/|package-lock\.json$|verify-language\.(?:mjs|test\.ts)$)/
+const FOLDERS = ['src', 'hack', 'charts', 'clients', 'crds', 'docs', 'examples', 'manifests', 'test']
+const FILES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'Makefile']
 
 const isChecked = (path) => path.startsWith(values.only ?? '')
 

@@ -3,7 +3,7 @@
  * docs/page.ts describes the notation of commands. Without dist/ the pages are skipped, by name.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, it } from '@jest/globals'
 import { type Packed, pack } from './docs/package.ts'
@@ -37,7 +37,12 @@ describe(built ? 'the commands of' : 'the commands of (needs dist/: npm run buil
     const test = built ? it : it.skip
     test(
       `${page} do what it says`,
-      () => readPage(readFileSync(join(ROOT, page), 'utf8'), { packed, makeTargets }),
+      () =>
+        readPage(
+          readFileSync(join(ROOT, page), 'utf8'),
+          { packed, makeTargets },
+          page.startsWith('examples/') ? join(ROOT, dirname(page)) : undefined,
+        ),
       PAGE_MS,
     )
   }

@@ -76,6 +76,7 @@ function tableRows(schema, path = '') {
 const tableText = () => ['| Key | Default | Meaning |', '|---|---|---|', ...tableRows(Values), ''].join('\n')
 
 function chartText(version) {
+  const { repository, maintainers } = JSON.parse(readFileSync('release.json', 'utf8'))
   const chart = {
     apiVersion: 'v2',
     name: 'muster',
@@ -86,6 +87,9 @@ function chartText(version) {
     icon: 'data:,',
     description: 'A control plane for fleets of long-running workers: their configuration, state, tasks and output.',
     keywords: ['workers', 'queue', 'operator'],
+    home: repository,
+    sources: [repository],
+    maintainers,
   }
   return `# ${HEAD}\n${stringify(chart, { lineWidth: 0 })}`
 }

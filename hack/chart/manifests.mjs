@@ -5,6 +5,7 @@
 // of ADDED render beyond the default. A component that changes objects is written by hand. No binding names the
 // namespace of its account, because kustomize sets a missing namespace but does not replace a present one.
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { parseAllDocuments, stringify } from 'yaml'
 
 const HEAD = '# Generated from charts/muster by hack/chart/update-manifests.mjs; do not edit.\n'
@@ -34,7 +35,7 @@ const ONLY = {
 
 export function programPath(name) {
   const { status, stdout, stderr } = spawnSync(
-    new URL('../install-tools.sh', import.meta.url).pathname,
+    fileURLToPath(new URL('../install-tools.sh', import.meta.url)),
     ['--where', name],
     { encoding: 'utf8' },
   )

@@ -4,6 +4,7 @@
  * result is JSON Schema draft-07, which Helm reads. Objects reject unknown keys, except those of Kubernetes itself (a
  * toleration, a metric), which the API server checks.
  */
+import { readFileSync } from 'node:fs'
 import { Type, type TObject, type TProperties } from 'typebox'
 import { TYPE_PATTERN } from '../../src/protocol/index.ts'
 
@@ -100,6 +101,17 @@ export const image = (registry: string, repository: string, tag: string, tagIs: 
       'Image pull policy: Always, IfNotPresent or Never.',
     ),
   })
+
+function ownImage(): { readonly registry: string; readonly repository: string } {
+  const path = new URL('../../release.json', import.meta.url)
+  const names = JSON.parse(readFileSync(path, 'utf8')) as { readonly published: boolean; readonly image: string }
+  const [registry = '', ...rest] = (names.published ? names.image : 'localhost/muster').split('/')
+  return { registry, repository: rest.join('/') }
+}
+
+/** Before the first release, the image is the one that `make image` builds; then, that of the registry. */
+export const OWN_IMAGE = ownImage()
+
 export const persistence = (enabled: boolean, size: string, more: TProperties = {}) =>
   closed({
     enabled: flag('Use a PersistentVolumeClaim. Uninstalling keeps it.', enabled),

@@ -1,8 +1,7 @@
 /**
  * @module hack/chart/values
- * The values of charts/muster, once: update-chart.mjs makes values.yaml, values.schema.json and the table of the
- * chart's README from them. A key that is removed is listed in removed.ts.
- * @see D34, D54
+ * The values of charts/muster: update-chart.mjs makes values.yaml, values.schema.json and the table of the README from
+ * them. A key that is removed is listed in removed.ts (D34, D54).
  */
 import { Type } from 'typebox'
 import {
@@ -17,6 +16,7 @@ import {
   NAME,
   name,
   NAME_OR_NONE,
+  OWN_IMAGE,
   partial,
   persistence,
   pod,
@@ -28,6 +28,8 @@ import {
   textMap,
   word,
 } from './schema.ts'
+import { alerts } from './alert-values.ts'
+import { environment, tls } from './master-values.ts'
 import { WorkerSet } from './worker-values.ts'
 
 const PROFILES = [
@@ -85,7 +87,7 @@ export const Values = closed({
   tests: closed({ enabled: flag('Render the test pod that helm test runs.', true) }),
   commonLabels: textMap('Labels of every object, never used in selectors.'),
   commonAnnotations: textMap('Annotations of every object.'),
-  image: image('localhost', 'muster', '', 'Image tag; "" = the version of the chart.'),
+  image: image(OWN_IMAGE.registry, OWN_IMAGE.repository, '', 'Image tag; "" = the version of the chart.'),
   imagePullSecrets: list('Names of the Secrets that contain registry credentials.', [], NAME_OR_NONE),
   log: closed({
     level: word(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level: debug, info, warn or error.'),
@@ -147,6 +149,9 @@ export const Values = closed({
       ),
       maxSockets: int('Maximum number of workers connected to one master.', 50_000, 1, 100_000),
     }),
+    environment,
+    tls,
+    alerts,
     corsOrigins: list(
       'Origins whose pages may call the API from a browser, for example https://app.example.com; [] = none.',
       [],

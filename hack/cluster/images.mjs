@@ -3,7 +3,7 @@
 // Usage: node hack/cluster/images.mjs [--ingress]    Exit: 0 built into .tools/image, 1 failed. These are the images
 //        that kind needs; a node of hack/cluster/up.mjs builds the others itself.
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { writeArchive } from '../image/oci.mjs'
@@ -18,6 +18,7 @@ const COMMANDS = { redis: 'redis-server' }
 const KEDA = { 'keda-operator': '65532:65532', 'keda-adapter': '65532:65532' }
 export const PAUSE_IMAGE = 'localhost/pause:cluster'
 export const REDIS_IMAGE = 'localhost/redis:cluster'
+export const PREVIOUS_IMAGE = 'localhost/muster:previous'
 
 /** What a program is linked against, the loader included; empty for a static one. */
 function librariesOf(program) {
@@ -66,6 +67,20 @@ export function buildImages(names) {
   })
   execFileSync(process.execPath, [`${ROOT}hack/image/build.mjs`], { stdio: 'inherit' })
   return [...archives, join(FOLDER, 'muster.tar')]
+}
+
+/**
+ * Builds the image of the release that hack/previous-release names.
+ * @returns its archive, the name of the image in it, and the folder of the release.
+ */
+export function buildPrevious() {
+  const script = `${ROOT}hack/install-release.sh`
+  execFileSync(script, { stdio: 'inherit' })
+  const folder = execFileSync(script, ['--where'], { encoding: 'utf8' }).trim()
+  const archive = join(FOLDER, 'previous.tar')
+  execFileSync(process.execPath, [`${folder}/hack/image/build.mjs`, '--out', archive], { stdio: 'inherit' })
+  const { name, version } = JSON.parse(readFileSync(`${folder}/dist/package.json`, 'utf8'))
+  return { archive, image: `localhost/${name}:${version}`, folder }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -2,14 +2,15 @@
 // Starts a Kubernetes cluster of one node on this machine, without a container engine: programs built from Go modules,
 // containerd of Debian, and the image of Muster. Needs root, Linux, the programs of `make tools` and dist/ (npm run
 // build).
-// Usage: node hack/cluster/up.mjs [--ingress] [--keda]
+// Usage: node hack/cluster/up.mjs [--ingress] [--keda] [--previous]
 // Exit: 0 the node is ready, 1 it is not; its processes were stopped.
 //
 // With --ingress it also starts Traefik, at the address in .tools/cluster/ingress. With --keda it has the images of
-// KEDA, and .tools/cluster/keda to install it: kubectl apply --server-side -k .tools/cluster/keda. All files are in
-// .tools/cluster, also the kubeconfig. The node runs in a network namespace that a veth pair connects to the machine.
-// A second run, also after a crash, first stops the previous cluster. Several checkouts can run a cluster
-// simultaneously.
+// KEDA, and .tools/cluster/keda to install it: kubectl apply --server-side -k .tools/cluster/keda. With --previous it
+// has the image of the previous release too, localhost/muster:previous, and .tools/cluster/previous names the folder of
+// that release. All files are in .tools/cluster, also the kubeconfig. The node runs in a network namespace that a veth
+// pair connects to the machine. A second run, also after a crash, first stops the previous cluster. Several checkouts
+// can run a cluster simultaneously.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,7 +20,7 @@ import { parseArgs } from 'node:util'
 import { parse } from 'yaml'
 import { down } from './down.mjs'
 import { makeIdentities } from './identities.mjs'
-import { buildImages, imagesOf, PAUSE_IMAGE, REDIS_IMAGE } from './images.mjs'
+import { buildImages, buildPrevious, imagesOf, PAUSE_IMAGE, PREVIOUS_IMAGE, REDIS_IMAGE } from './images.mjs'
 import { writeKeda } from './keda.mjs'
 import { noteKernelFigures } from './kernel.mjs'
 import { makeNetwork, stranger } from './network.mjs'
@@ -108,7 +109,7 @@ function redisOfTheChart() {
   return `docker.io/${redis.embedded.image.repository}:${redis.embedded.image.tag}`
 }
 
-async function startNode(cniFolder, archives) {
+async function startNode(cniFolder, archives, previous) {
   makeControlGroups()
   noteKernelFigures()
   const ctr = (...args) => run(whereIs('ctr'), '--address', CONTAINERD_SOCKET, '--namespace', 'k8s.io', ...args)
@@ -118,6 +119,12 @@ async function startNode(cniFolder, archives) {
     components.containerd({ cniFolder, pauseImage: PAUSE_IMAGE }),
   )
   await until('containerd is ready', containerd, () => ctr('version'))
+  if (previous) {
+    // Both releases may have one version, and with it one name: the image of this release replaces it.
+    ctr('images', 'import', previous.archive)
+    ctr('images', 'tag', previous.image, PREVIOUS_IMAGE)
+    writeFileSync(`${FOLDER}/previous`, previous.folder)
+  }
   for (const archive of archives) ctr('images', 'import', archive)
   ctr('images', 'tag', REDIS_IMAGE, redisOfTheChart())
   const kubelet = start('kubelet', whereIs('kubelet'), components.kubelet())
@@ -158,9 +165,10 @@ function furnish(ingress) {
   writeFileSync(`${FOLDER}/ingress`, `${NODE_IP}:${INGRESS_PORT}\n`)
 }
 
-async function up({ ingress, keda }, cniFolder) {
+async function up({ ingress, keda, previous: hasPrevious }, cniFolder) {
   await down()
   const archives = buildImages(imagesOf({ keda }))
+  const previous = hasPrevious ? buildPrevious() : undefined
   const startedMs = Date.now()
   const say = (what) => console.log(`${((Date.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${what}`)
   mkdirSync(FOLDER, { recursive: true })
@@ -168,7 +176,7 @@ async function up({ ingress, keda }, cniFolder) {
   makeIdentities()
   await startControlPlane()
   say('the API server is ready')
-  await startNode(cniFolder, archives)
+  await startNode(cniFolder, archives, previous)
   say('the node is ready')
   furnish(ingress)
   if (keda) writeKeda(dirname(whereIs('keda-operator')))
@@ -183,7 +191,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   try {
     const isOff = { type: 'boolean', default: false }
-    const { values } = parseArgs({ options: { ingress: isOff, keda: isOff } })
+    const { values } = parseArgs({ options: { ingress: isOff, keda: isOff, previous: isOff } })
     const cniFolder = check()
     acquireLock()
     await up(values, cniFolder).catch(async (error) => {

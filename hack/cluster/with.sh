@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs a command with a running cluster. Starts a cluster if there is none, and removes it afterwards.
-# Usage: hack/cluster/with.sh [--keda] COMMAND…    --keda: a new cluster gets the images of KEDA.
+# Usage: hack/cluster/with.sh [--keda] [--previous] COMMAND…    Options of hack/cluster/up.mjs, for a new cluster.
 # Exit: that of the command; 1 when the cluster did not start.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 kubeconfig=$PWD/.tools/cluster/kubeconfig
 options=(--ingress)
-if [ "$1" = --keda ]; then
-  options+=(--keda)
+while [[ "$1" == --* ]]; do
+  options+=("$1")
   shift
-fi
+done
 
 is_reachable() {
   [ -e "$kubeconfig" ] || return 1

@@ -165,10 +165,16 @@ const controlChannelRows = (l) => [
     'oldest dropped; a larger frame without `per_slot`, then without `metrics`',
   ],
   [
-    'statistics of a queue, in the memory of each master',
-    `${l.QUEUE_SAMPLES} samples, one every ${seconds(l.QUEUE_SAMPLE_EVERY_MS)}`,
+    'history of a queue: steps that are kept',
+    l.HISTORY_RESOLUTIONS.map(({ stepMs, steps }) => `${count(steps)} of ${seconds(stepMs)}`).join('; '),
     '',
     'oldest dropped',
+  ],
+  [
+    'steps of a history in a response; of each type, in one with all types',
+    `${count(l.MAX_HISTORY_STEPS)}; ${count(l.MAX_FLEET_HISTORY_STEPS)}`,
+    '',
+    '422',
   ],
   ['frame of the control channel, in any number of fragments', bytes(l.MAX_FRAME_BYTES), '', '1009'],
   [
@@ -215,6 +221,19 @@ const workerRows = (l) => [
     `${count(l.WORKER_BUFFER_FRAMES)}, ${bytes(l.WORKER_BUFFER_BYTES)}`,
     '',
     'oldest outputs dropped and counted',
+  ],
+  [
+    'log entries that a worker keeps; one of them',
+    `${count(l.LOG_RING_ENTRIES)}, ${bytes(l.LOG_RING_BYTES)}; ${bytes(l.MAX_LOG_ENTRY_BYTES)}`,
+    '',
+    'oldest dropped; its texts or fields are cut',
+  ],
+  [
+    'log entries in a response; reads of logs that wait in a master; of one worker',
+    `${count(l.MAX_LOG_ENTRIES_PER_READ)}, ${bytes(l.MAX_LOG_READ_BYTES)}; ` +
+      `${count(l.LOG_READS.waiting)}; ${count(l.LOG_READS.waitingPerWorker)}`,
+    '',
+    'ends early; 503',
   ],
   [
     'reconnect delay of a worker',

@@ -15,6 +15,7 @@ import { compareText } from '../../src/runtime/index.ts'
 import { ROWS } from '../../src/worker-test/index.ts'
 import { limitRows } from './limits.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
+import { publishedBlock, publishedNames } from './published.mjs'
 import { code, shapeOf, table } from './shape.mjs'
 import * as descriptions from './descriptions.mjs'
 
@@ -38,6 +39,8 @@ const NAMED = new Map(
     ['Claim', protocol.PoolClaim],
     ['Rollout', protocol.RolloutShown],
     ['RolloutReport', protocol.RolloutBody],
+    ['Operation', protocol.OperationShown],
+    ['OperationRequest', protocol.OperationBody],
     ['name', protocol.Name],
     ['name', protocol.WorkerId],
     ['type', protocol.AutomationType],
@@ -61,6 +64,8 @@ const OBJECTS = [
   'Claim',
   'RolloutReport',
   'Rollout',
+  'OperationRequest',
+  'Operation',
 ]
 
 /** A generation has the schema of a token. */
@@ -77,8 +82,9 @@ function wordOf(book, name) {
 // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const TYPE = '/api/v1/automations/{type}'
+const OF_WORKERS = /^\/(?:workers|configs|revisions|enrolments|rollouts|acknowledgements|operations)(?:\/|$)/
 const SECTIONS = [
-  ['Workers', (path) => /^\/(?:workers|configs|revisions|enrolments|rollouts)(?:\/|$)/.test(path.slice(TYPE.length))],
+  ['Workers', (path) => OF_WORKERS.test(path.slice(TYPE.length))],
   ['Output streams', (path) => path.startsWith(`${TYPE}/output`)],
   ['Tasks', (path) => path.startsWith(`${TYPE}/`)],
   ['Discovery', (path) => path.startsWith('/api/v1/') && !path.startsWith('/api/v1/pools')],
@@ -247,7 +253,8 @@ function adminVerbs() {
         const dashes = name.length === 1 ? '-' : '--'
         return code(`${alias}${dashes}${name}${value === undefined ? '' : ` ${value}`}`)
       })
-      return [code(`${noun} ${verb.name} ${verb.operands}`.trim()), verb.summary.replace(/\.$/, ''), options.join(', ')]
+      const words = [noun, verb.name, verb.operands].filter((word) => word !== '')
+      return [code(words.join(' ')), verb.summary.replace(/\.$/, ''), options.join(', ')]
     }),
   )
   return table(['muster …', 'what', 'options'], rows)
@@ -361,6 +368,7 @@ export async function tables() {
       'operator-settings': settings(operatorHelp()),
       'bootstrap-settings': settings(bootstrapHelp()),
       'admin-verbs': adminVerbs(),
+      published: publishedBlock(publishedNames()),
       metrics: master.metrics,
       'operator-metrics': await fromOperator(),
       'fleetworker-spec': resourceFields(FleetWorkerSpec),

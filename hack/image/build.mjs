@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { writeArchive } from './oci.mjs'
-import { assemble, inScratch, LAYERS } from './rootfs.mjs'
+import { assemble, imageConfig, inScratch, LAYERS } from './rootfs.mjs'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
@@ -18,17 +18,7 @@ process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 const MOST_BYTES = { packed: 56e6, unpacked: 166e6 }
 const { out } = parseArgs({ options: { out: { type: 'string', default: '.tools/image/muster.tar' } } }).values
 const { name, version, bin } = JSON.parse(readFileSync('dist/package.json', 'utf8'))
-const config = {
-  User: '65532:65532',
-  WorkingDir: '/opt/muster',
-  Env: ['NODE_ENV=production'],
-  Entrypoint: [
-    '/usr/local/bin/node',
-    '--max-old-space-size-percentage=70',
-    join('/opt/muster/node_modules', name, bin.muster),
-  ],
-  Cmd: ['--help'],
-}
+const config = imageConfig({ name, bin })
 
 const { digest, layers } = inScratch((folder) => {
   assemble(folder)

@@ -9,30 +9,62 @@ import { EPOCH, PLAIN, tar } from '../tar.mjs'
 
 const MEDIA = 'application/vnd.oci.image'
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' }
+const EPOCH_DATE = new Date(Number(EPOCH) * 1000).toISOString()
 const sha256 = (bytes) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** @returns the size of each layer, unpacked and as it travels, and the digest of the image. */
-export function writeArchive(path, { name, version, folders, config }) {
+/**
+ * Writes an archive of one image, or of one image per platform behind an index.
+ *
+ * @param path The archive.
+ * @param image `name`, `version`, `config`; `folders`, one per layer, for the platform that this runs on, or
+ *   `platforms`, each with `arch` (x64 or arm64) and `folders`; `created` as an ISO date, else the time of the files;
+ *   `labels` of the image, which are also annotations of the manifest.
+ * @returns the size of each layer of the first platform, unpacked and compressed, the digest of the image or of the
+ *   index, and the digest of each platform.
+ */
+export function writeArchive(path, { name, version, folders, config, platforms, created = EPOCH_DATE, labels }) {
   mkdirSync(dirname(path), { recursive: true })
   const scratch = mkdtempSync(`${path}.`) // Beside its place: a rename makes it whole or not there.
   try {
     const layout = join(scratch, 'layout')
     mkdirSync(join(layout, 'blobs/sha256'), { recursive: true })
-    const platform = { architecture: ARCHITECTURES[process.arch], os: 'linux' }
-    const layers = folders.map((folder) => writeLayer(layout, folder))
-    const manifest = writeManifest(layout, layers, writeConfig(layout, layers, { ...platform, config }))
+    const common = { config: labels === undefined ? config : { ...config, Labels: labels }, created, labels }
+    const images = (platforms ?? [{ arch: process.arch, folders }]).map((each) =>
+      writeImage(layout, { ...common, ...each }),
+    )
+    const top = platforms === undefined ? images[0].manifest : writeImageIndex(layout, images, labels)
     const annotations = {
       'io.containerd.image.name': `${name}:${version}`,
       'org.opencontainers.image.ref.name': version,
     }
-    writeIndex(layout, { ...manifest, platform, annotations })
+    writeIndex(layout, { ...top, annotations })
     const archive = join(scratch, 'archive')
     execFileSync('tar', [...PLAIN, '-C', layout, '-cf', archive, 'oci-layout', 'index.json', 'blobs'])
     renameSync(archive, path)
-    return { digest: manifest.digest, layers: layers.map(({ unpacked, blob }) => ({ unpacked, packed: blob.size })) }
+    const layers = images[0].layers.map(({ unpacked, blob }) => ({ unpacked, packed: blob.size }))
+    return { digest: top.digest, layers, digests: images.map(({ manifest }) => manifest.digest) }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
+}
+
+/** @returns the layers, and the descriptor of the manifest with its platform. */
+function writeImage(layout, { arch, folders, config, created, labels }) {
+  const platform = { architecture: ARCHITECTURES[arch], os: 'linux', ...(arch === 'arm64' && { variant: 'v8' }) }
+  const layers = folders.map((folder) => writeLayer(layout, folder))
+  const manifest = writeManifest(layout, layers, writeConfig(layout, layers, { created, ...platform, config }), labels)
+  return { layers, manifest: { ...manifest, platform } }
+}
+
+function writeImageIndex(layout, images, annotations) {
+  const mediaType = `${MEDIA}.index.v1+json`
+  const manifests = images.map(({ manifest }) => manifest)
+  return writeJsonBlob(layout, mediaType, {
+    schemaVersion: 2,
+    mediaType,
+    manifests,
+    ...(annotations && { annotations }),
+  })
 }
 
 /** @returns the descriptor of the stored blob. */
@@ -53,18 +85,19 @@ function writeLayer(layout, folder) {
   }
 }
 
-function writeConfig(layout, layers, { config, ...platform }) {
+function writeConfig(layout, layers, { config, created, ...platform }) {
   return writeJsonBlob(layout, `${MEDIA}.config.v1+json`, {
-    created: new Date(Number(EPOCH) * 1000).toISOString(),
+    created,
     ...platform,
     config,
     rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
   })
 }
 
-function writeManifest(layout, layers, config) {
+function writeManifest(layout, layers, config, annotations) {
   const mediaType = `${MEDIA}.manifest.v1+json`
-  const manifest = { schemaVersion: 2, mediaType, config, layers: layers.map(({ blob }) => blob) }
+  const blobs = layers.map(({ blob }) => blob)
+  const manifest = { schemaVersion: 2, mediaType, config, layers: blobs, ...(annotations && { annotations }) }
   return writeJsonBlob(layout, mediaType, manifest)
 }
 

@@ -27,11 +27,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** From the layer that changes least to the one that changes most. */
 export const LAYERS = ['libraries', 'node', 'dependencies', 'muster']
 const DEBIAN_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6']
+const HOST = { arch: process.arch }
 const MODULES = 'opt/muster/node_modules'
 const NEEDLESS =
   /\.(?:map|md|markdown|ts|mts|cts|flow|gypi?|c|h|cpp|hpp)$|^\/(?:tests?|docs?|examples?|benchmark)(?:\/|$)/
 const LICENCE = /\/(?:licen[cs]e|notice|copying)[^/]*$/i
-const FOREIGN_BINARY = new RegExp(String.raw`/prebuilds/(?!linux-${process.arch}\b)`)
+const foreignBinary = (arch) => new RegExp(String.raw`/prebuilds/(?!linux-${arch}\b)`)
 
 const pins = JSON.parse(readFileSync(new URL('pins.json', import.meta.url), 'utf8'))
 const run = (program, args, cwd = ROOT) =>
@@ -52,12 +53,21 @@ export function inScratch(use) {
   }
 }
 
-/** Debian's libraries and their licences; users, and the order of name look-ups, as the C library reads them. */
-function libraries(folder) {
-  inScratch((scratch) => {
+/** Unpacks Debian packages into `scratch`/tree: the given ones, else those of the machine that this runs on. */
+function unpackDebian(scratch, archives) {
+  if (archives === undefined)
     run('apt-get', ['download', '--quiet=2', '-o', 'APT::Sandbox::User=root', ...DEBIAN_PACKAGES], scratch)
-    for (const archive of globSync('*.deb', { cwd: scratch })) run('dpkg-deb', ['-x', archive, 'tree'], scratch)
-    const tree = join(scratch, 'tree')
+  for (const archive of archives ?? globSync('*.deb', { cwd: scratch }))
+    run('dpkg-deb', ['-x', archive, 'tree'], scratch)
+  return join(scratch, 'tree')
+}
+
+/** Debian's libraries and their licences; users, and the order of name look-ups, as the C library reads them. */
+function libraries(folder, { debianArchives }) {
+  inScratch((scratch) => {
+    const tree = unpackDebian(scratch, debianArchives)
+    const osRelease = join(tree, 'usr/lib/os-release') // Of base-files, which only pinned packages contain.
+    write(folder, 'etc/os-release', readFileSync(existsSync(osRelease) ? osRelease : '/etc/os-release', 'utf8'))
     const wanted = globSync(
       ['{usr/,}lib/*-linux-*/*.so*', '{usr/,}lib64/*', '{usr/,}lib/ld-linux*', 'usr/share/doc/*/copyright'],
       { cwd: tree },
@@ -73,18 +83,18 @@ function libraries(folder) {
   write(folder, 'etc/passwd', 'root:x:0:0:root:/:/none\nmuster:x:65532:65532:muster:/opt/muster:/none\n')
   write(folder, 'etc/group', 'root:x:0:\nmuster:x:65532:\n')
   write(folder, 'etc/nsswitch.conf', 'hosts: files dns\n')
-  write(folder, 'etc/os-release', readFileSync('/etc/os-release', 'utf8'))
   mkdirSync(join(folder, 'tmp'))
 }
 
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex')
 
-/** Node as its project built it: the one that this runs on when it is the pinned one, else from npm. */
-function node(folder) {
+/** Node as its project built it: the given one, the one that this runs on when it is the pinned one, else from npm. */
+function node(folder, { arch, nodeProgram }) {
   const target = join(folder, 'usr/local/bin/node')
-  const [pinned, name] = [pins.node.sha256[process.arch], `node-linux-${process.arch}`]
-  if (pinned === undefined) throw new Error(`no Node is pinned for ${process.arch}; add it to hack/image/pins.json`)
+  const [pinned, name] = [pins.node.sha256[arch], `node-linux-${arch}`]
+  if (pinned === undefined) throw new Error(`no Node is pinned for ${arch}; add it to hack/image/pins.json`)
   mkdirSync(dirname(target), { recursive: true })
+  if (nodeProgram !== undefined) return cpSync(nodeProgram, target)
   if (sha256(process.execPath) === pinned) return cpSync(process.execPath, target)
   inScratch((scratch) => {
     const archive = run('npm', ['pack', '--silent', `${name}@${pins.node.version}`], scratch).trim()
@@ -124,12 +134,12 @@ function productionTree() {
   return [...found]
 }
 
-function dependencies(folder) {
+function dependencies(folder, { arch }) {
+  const foreign = foreignBinary(arch)
   const kept = (root) => (path) => {
     const inside = path.slice(root.length)
     return (
-      LICENCE.test(inside) ||
-      !(inside.startsWith('/node_modules') || NEEDLESS.test(inside) || FOREIGN_BINARY.test(inside))
+      LICENCE.test(inside) || !(inside.startsWith('/node_modules') || NEEDLESS.test(inside) || foreign.test(inside))
     )
   }
   for (const each of productionTree())
@@ -156,13 +166,26 @@ function muster(folder) {
   mkdirSync(join(folder, 'opt/muster/automations/inline'), { recursive: true })
 }
 
-export function assemble(folder) {
+/**
+ * @param target `arch` as Node names it: x64 or arm64. `debianArchives` and `nodeProgram`: paths of checked inputs;
+ *   without them, the packages of the machine that this runs on and the pinned Node are brought.
+ */
+export function assemble(folder, target = HOST) {
   const makers = { libraries, node, dependencies, muster }
   for (const layer of LAYERS) {
     mkdirSync(join(folder, layer), { recursive: true })
-    makers[layer](join(folder, layer))
+    makers[layer](join(folder, layer), target)
   }
 }
+
+/** How a container starts. @param manifest The published package.json. */
+export const imageConfig = ({ name, bin }) => ({
+  User: '65532:65532',
+  WorkingDir: '/opt/muster',
+  Env: ['NODE_ENV=production'],
+  Entrypoint: ['/usr/local/bin/node', '--max-old-space-size-percentage=70', join('/', MODULES, name, bin.muster)],
+  Cmd: ['--help'],
+})
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder, ...more] = process.argv.slice(2)

@@ -37,7 +37,7 @@ const FAULTS_NAMED = 5
 
 /** Creates the context of a continuous run. @param config returns the newest applied config. */
 export function makeContext(deps: RunDeps, config: () => AppliedConfig): Run<Context> {
-  const scope = new Scope(deps)
+  const scope = new Scope(deps, null)
   const get = (): AppliedConfig => {
     const newest = config()
     deps.masker.see(newest)
@@ -52,7 +52,7 @@ export function makeContext(deps: RunDeps, config: () => AppliedConfig): Run<Con
  * thousands per second.
  */
 export function makeBatchContext(deps: RunDeps, lease: TaskLease): Run<BatchContext> {
-  const scope = new Scope(deps)
+  const scope = new Scope(deps, lease.id)
   const extend = scope.guarded(async () => {
     if (lease.isLost) throw new LeaseLost(`task ${lease.id} was lost`)
     await lease.extend()
@@ -68,7 +68,7 @@ function contextOf(deps: RunDeps, scope: Scope): Omit<Context, 'config'> {
   return {
     slotId,
     signal,
-    emit: scope.guarded(async (output: unknown) => slot.emit(checkedOutput(entry, output))),
+    emit: scope.guarded(async (output: unknown) => slot.emit(checkedOutput(entry, output), scope.taskId)),
     log: scope.log,
     metrics: slot.metrics,
     kv: {
@@ -130,14 +130,18 @@ function checkedOutput(entry: CatalogEntry, output: unknown) {
 class Scope implements PoolDeps {
   readonly entry: CatalogEntry
   readonly log: SlotLog
+  readonly slotId: number
+  readonly taskId: string | null
   readonly #slot: SlotDeps
   readonly #stopped: AbortSignal
   readonly #held = new Set<AutoRenewedLease>()
   #ended = false
   #subscriptions: { readonly run: AbortController; readonly either: Follower } | undefined
 
-  constructor({ entry, slot, signal, masker }: RunDeps) {
+  constructor({ entry, slot, slotId, signal, masker }: RunDeps, taskId: string | null) {
     this.entry = entry
+    this.slotId = slotId
+    this.taskId = taskId
     this.log = maskedLog(slot.log, masker)
     this.#slot = slot
     this.#stopped = signal

@@ -10,6 +10,9 @@ import { holdMsOf, type AutoRenewedLease, type AutoRenewedLeaseCalls } from './a
 /** The parts of the run that a pool uses. */
 export interface PoolDeps {
   readonly entry: CatalogEntry
+  readonly slotId: number
+  /** The task of the run; null for a continuous one. */
+  readonly taskId: string | null
   monotonicMs(): number
   readonly call: <M extends RpcMethod>(method: M, params: RpcParams<M>) => Promise<RpcResult<M>>
   send<M extends RpcMethod>(method: M, params: RpcParams<M>): Promise<RpcResult<M>>
@@ -45,7 +48,13 @@ async function claim(
   const sentAtMs = run.monotonicMs()
   const {
     claims: [claimed],
-  } = await run.call('pool.claim', { pool, hold_ms: holdMs, ...(match === undefined ? {} : { match }) })
+  } = await run.call('pool.claim', {
+    pool,
+    hold_ms: holdMs,
+    ...(match === undefined ? {} : { match }),
+    slot_id: run.slotId,
+    ...(run.taskId === null ? {} : { task_id: run.taskId }),
+  })
   if (claimed === undefined) return null
   const { id, token, payload, tags } = claimed
   const held = run.hold(

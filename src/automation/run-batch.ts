@@ -77,7 +77,7 @@ class BatchSlot {
       lease.release()
       return Promise.resolve()
     }
-    return withLogFields({ task_id: lease.id }, () => this.#inSpan(lease))
+    return withLogFields({ task_id: lease.id, attempt: lease.attempt }, () => this.#inSpan(lease))
   }
 
   async #inSpan(lease: TaskLease): Promise<void> {
@@ -118,7 +118,10 @@ class BatchSlot {
       const ms = this.#deps.clock.monotonicMs() - startedMs
       const { isLost } = lease
       const failure = this.#settle(lease, ending, masker)
-      if (!isLost) this.#deps.onRunEnded({ config: lease.config, outcome: outcomeOf(ending, failure), ms })
+      if (!isLost) {
+        const error = failure === undefined ? {} : { error: failure.text }
+        this.#deps.onRunEnded({ config: lease.config, outcome: outcomeOf(ending, failure), ms, ...error })
+      }
       return failure
     } finally {
       end()

@@ -81,6 +81,8 @@ export interface EndedRun {
   readonly config: AppliedConfig
   /** `released`: the run was interrupted, and its task is queued again. */
   readonly outcome: 'ok' | 'failed' | 'released'
+  /** The error of a failed run of a batch automation, without secrets. */
+  readonly error?: string
   /** Its duration in milliseconds. */
   readonly ms: number
 }
@@ -94,8 +96,12 @@ export interface SlotDeps {
   readonly primitives: Primitives
   /** @returns the newest applied config. */
   readonly config: () => AppliedConfig
-  /** Serialises one output and buffers it in the worker. @throws {RangeError} when it is larger than a frame. */
-  readonly emit: (output: JsonObject) => void
+  /**
+   * Serialises one output and buffers it in the worker.
+   * @param taskId The task of the run; null for a continuous one.
+   * @throws {RangeError} when it is larger than a frame.
+   */
+  readonly emit: (output: JsonObject, taskId: string | null) => void
   /** Reports the last failure of the slot for `last_error`; null when it has recovered. */
   readonly onError: (message: string | null) => void
   /** Called after each run. */

@@ -24,7 +24,7 @@ import type { Clock, Random, Timers } from '../runtime/index.ts'
 import { MasterError } from './master-error.ts'
 import { readResponse, type MasterResponse, type RawResponse } from './response.ts'
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
-import { abortAfter, untilAborted } from './signals.ts'
+import { abortAfter, follow, untilAborted } from './signals.ts'
 
 const JSON_TYPE = 'application/json'
 const HEADERS_MS = 10_000
@@ -119,11 +119,12 @@ export class ApiCaller {
     const late = new AbortController()
     const endsAtMs = clock.monotonicMs() + callMs
     const cancel = abortAfter(timers, late, callMs, 'no response from the master within')
-    const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
+    const unfollow = signal && follow(late, signal)
     try {
-      return await this.#repeated<T>(call, actor ?? this.#options.actor, either, endsAtMs)
+      return await this.#repeated<T>(call, actor ?? this.#options.actor, late.signal, endsAtMs)
     } finally {
       cancel()
+      unfollow?.()
     }
   }
 
@@ -221,12 +222,13 @@ export class ApiCaller {
     const given = this.#options.token()
     const token =
       given instanceof Promise ? await untilAborted<string>(signal, (...ends) => void given.then(...ends)) : given
+    follow(late, signal) // Also while the body is read. The signal is one of this call, and ends with it.
     const cancel = abortAfter(timers, late, headersMs, 'the master did not start its response within')
     try {
       const response = await send({
         method,
         path: `${this.#deps.prefix}${path}`,
-        signal: AbortSignal.any([signal, late.signal]),
+        signal: late.signal,
         headers: {
           accept: JSON_TYPE,
           ...headers,

@@ -5,19 +5,28 @@
  * @see D32, D48
  */
 import type {
+  AlertsBody,
+  AuditBody,
+  AuditQuery,
   AutomationDescriptor,
   CatalogEntryBody,
   MeBody,
   OverviewBody,
   PoolBody,
+  PoolClaimsBody,
   ReadyBody,
+  ReleaseClaimBody,
+  ReleasedClaimBody,
+  RunsBody,
 } from '../protocol/index.ts'
 import { withSourceNumbers } from '../protocol/index.ts'
 import { apiPath, masterAddress } from './address.ts'
-import { ApiCaller, type CallerOptions, type RequestOptions } from './api-caller.ts'
+import { ApiCaller, type CallerOptions, type ChangeOptions, type RequestOptions } from './api-caller.ts'
 import type { MasterResponse } from './response.ts'
+import { DeadGroupRoutes } from './dead-group-routes.ts'
 import { Enrolments } from './enrolments.ts'
 import { followEvents, type FeedItem, type FeedOptions } from './feed.ts'
+import { Operations } from './operations.ts'
 import { Output } from './output.ts'
 import { Revisions } from './revisions.ts'
 import { Rollouts } from './rollouts.ts'
@@ -38,10 +47,12 @@ export interface ClientOptions extends CallerOptions, ConnectionOptions {
 export class MasterClient {
   readonly workers: Workers
   readonly tasks: Tasks
+  readonly deadGroups: DeadGroupRoutes
   readonly output: Output
   readonly revisions: Revisions
   readonly enrolments: Enrolments
   readonly rollouts: Rollouts
+  readonly operations: Operations
   readonly #caller: ApiCaller
   readonly #options: ClientOptions
 
@@ -52,10 +63,12 @@ export class MasterClient {
     this.#caller = new ApiCaller({ transport: new UndiciTransport(origin, options), prefix, parse }, options)
     this.workers = new Workers(this.#caller)
     this.tasks = new Tasks(this.#caller)
+    this.deadGroups = new DeadGroupRoutes(this.#caller)
     this.output = new Output(this.#caller, options)
     this.revisions = new Revisions(this.#caller)
     this.enrolments = new Enrolments(this.#caller)
     this.rollouts = new Rollouts(this.#caller)
+    this.operations = new Operations(this.#caller)
   }
 
   /** Returns the installed automations; never empty. */
@@ -86,9 +99,78 @@ export class MasterClient {
     return this.#caller.call({ method: 'GET', path: apiPath(['pools', name], { n }) }, options)
   }
 
+  /**
+   * Returns who holds the items of a pool, the first claim to end first.
+   * @param name The name of the pool.
+   * @param options `n`: at most this many claims, 1 to 1,000; 100 if omitted. `item`: only the claim of this item.
+   * @throws {MasterError} NOT_FOUND when no automation declares the pool, or the master is of an earlier release.
+   */
+  poolClaims(
+    name: string,
+    {
+      n,
+      item,
+      ...options
+    }: RequestOptions & { readonly n?: number | undefined; readonly item?: string | undefined } = {},
+  ): Promise<MasterResponse<PoolClaimsBody>> {
+    return this.#caller.call({ method: 'GET', path: apiPath(['pools', name, 'claims'], { n, item }) }, options)
+  }
+
+  /**
+   * Ends the claim of another holder, whose later calls for it are refused.
+   * @param name The name of the pool.
+   * @param claim The item, and the token of its claim as listed.
+   * @returns `released`: false if this claim had already ended. A later claim of the item is not touched.
+   */
+  releasePoolClaim(
+    name: string,
+    claim: ReleaseClaimBody,
+    options?: ChangeOptions,
+  ): Promise<MasterResponse<ReleasedClaimBody>> {
+    return this.#caller.call(
+      { method: 'POST', path: apiPath(['pools', name, 'claims', 'release']), body: claim },
+      options,
+    )
+  }
+
+  /**
+   * Returns the firing alerts, newest first, and then those that were resolved in the last 24 hours.
+   * @throws {MasterError} NOT_FOUND when the master is of an earlier release.
+   */
+  alerts(options?: RequestOptions): Promise<MasterResponse<AlertsBody>> {
+    return this.#caller.call({ method: 'GET', path: apiPath(['alerts']) }, options)
+  }
+
+  /**
+   * Returns who changed what, newest first: entries of the audit log, which keeps the newest 10,000.
+   * @param options `n`: at most this many entries, 1 to 500; 100 if omitted. `before`: the `next` of the last page.
+   *   `type`, `object` (a worker, task or other), `actor` (a token or a `Muster-Actor`) and `action` (`worker.drain`,
+   *   or `worker` for all of its kind) filter; a page may then have fewer entries although `next` is set.
+   * @throws {MasterError} FORBIDDEN without an admin token; NOT_FOUND when the master is of an earlier release.
+   */
+  audit({ n, before, type, object, actor, action, ...options }: RequestOptions & AuditQuery = {}): Promise<
+    MasterResponse<AuditBody>
+  > {
+    const query = { n, before, type, object, actor, action }
+    return this.#caller.call({ method: 'GET', path: apiPath(['audit'], query) }, options)
+  }
+
   /** Returns counts of workers and tasks over all automations. */
   overview(options?: RequestOptions): Promise<MasterResponse<OverviewBody>> {
     return this.#caller.call({ method: 'GET', path: apiPath(['overview']) }, options)
+  }
+
+  /**
+   * Returns what the runs of a type did in the last minute.
+   * @param options `workerId`: lists this worker instead of those that failed most.
+   * @throws {MasterError} NOT_FOUND when the worker is not registered, and from a master of an earlier release.
+   */
+  runs(
+    type: string,
+    { workerId, ...options }: RequestOptions & { readonly workerId?: string | undefined } = {},
+  ): Promise<MasterResponse<RunsBody>> {
+    const path = apiPath(['automations', type, 'runs'], { worker_id: workerId })
+    return this.#caller.call({ method: 'GET', path }, options)
   }
 
   /** Returns the permissions and automation types of the token. */

@@ -26,6 +26,20 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, begin: Be
 }
 
 /**
+ * Aborts a controller, with the same reason, when another signal aborts. `AbortSignal.any` would do the same for eight
+ * times the processor time.
+ * @param controller What is aborted.
+ * @param parent Has the listener until the returned function is called, or as long as it lives.
+ * @returns a function that ends this.
+ */
+export function follow(controller: AbortController, parent: AbortSignal): () => void {
+  const abort = (): void => controller.abort(parent.reason)
+  if (parent.aborted) abort()
+  parent.addEventListener('abort', abort)
+  return () => parent.removeEventListener('abort', abort)
+}
+
+/**
  * Aborts with a {@link MasterError} TIMED_OUT.
  * @param timers Wait that long.
  * @param late What is aborted.

@@ -25,10 +25,12 @@ type Counted = RequestOptions & { readonly n?: number | undefined }
 
 /** Which tasks a list has, and where it begins. */
 export type TaskListOptions = {
-  readonly [Field in Exclude<keyof TaskListQuery, 'label'>]?: TaskListQuery[Field] | undefined
+  readonly [Field in Exclude<keyof TaskListQuery, 'label' | 'worker_id'>]?: TaskListQuery[Field] | undefined
 } & {
   /** Each `key:value`. */
   readonly labels?: readonly string[] | undefined
+  /** Only tasks that this worker has in flight. */
+  readonly workerId?: string | undefined
 }
 
 /** Submits, finds, awaits and cancels tasks, and reads queues and dead-letter queues. */
@@ -85,17 +87,17 @@ export class TaskRoutes {
   /**
    * Lists tasks of a type, one page at a time.
    * @param options `place`: only this one. `labels`: texts `key:value`, which a task has to have all. `text`: has to
-   *   occur in the ID or the JSON of the task, ignoring case. `limit`: 1 to 1,000 tasks; 100 if omitted. `cursor`: that
-   *   of the page before.
+   *   occur in the ID or the JSON of the task, ignoring case. `workerId`: only tasks that this worker has in flight.
+   *   `limit`: 1 to 1,000 tasks; 100 if omitted. `cursor`: that of the page before.
    * @returns the tasks that match among at most 5,000. `cursor` is null behind the last page; a page may have no tasks
    *   while it is not.
    * @throws {MasterError} INVALID when a label or the cursor has a wrong form.
    */
   list(
     type: string,
-    { place, labels, text, limit, cursor, ...options }: RequestOptions & TaskListOptions = {},
+    { place, labels, text, workerId, limit, cursor, ...options }: RequestOptions & TaskListOptions = {},
   ): Promise<MasterResponse<TaskListBody>> {
-    const query = { place, label: labels, text, limit, cursor }
+    const query = { place, label: labels, text, worker_id: workerId, limit, cursor }
     return this.#get(type, ['tasks'], query, options)
   }
 

@@ -1,10 +1,11 @@
 /**
  * @module client/tasks
  * Submits tasks from objects, and pauses queues, beside the calls that all clients use.
- * @see D9, D29, D38, D48, D49, D50
+ * @see D9, D29, D38, D48, D49, D50, D166
  */
 import type {
   BatchResults,
+  QueueHistoryBody,
   PauseBody,
   PausedBody,
   QueueSample,
@@ -15,6 +16,18 @@ import type {
 import type { HttpCall, RequestOptions } from './api-caller.ts'
 import type { MasterResponse } from './response.ts'
 import { pathOf, TaskRoutes } from './task-routes.ts'
+
+/** The range of a history. */
+export interface HistoryRange {
+  /** The start, in unix seconds. */
+  readonly from?: number | undefined
+  /** The end, in unix seconds. */
+  readonly to?: number | undefined
+  /** Length of the range in seconds, for one without `from` or `to`. */
+  readonly seconds?: number | undefined
+  /** Length of a step in seconds. */
+  readonly step?: number | undefined
+}
 
 /** Submits and inspects tasks. Part of the client. */
 export class Tasks extends TaskRoutes {
@@ -91,6 +104,21 @@ export class Tasks extends TaskRoutes {
     { since, limit, ...options }: RequestOptions & { readonly since?: number; readonly limit?: number } = {},
   ): Promise<MasterResponse<QueueSample[]>> {
     return this.caller.call({ method: 'GET', path: pathOf(type, ['queue', 'stats'], { since, limit }) }, options)
+  }
+
+  /**
+   * Returns counts, gauges and wait and run times of a queue by steps of time, oldest first. Steps of 15 s are kept for
+   * 2 hours, of 1 minute for 2 days, of 15 minutes for 30 days.
+   * @param options `from`, `to`: unix seconds. `seconds`: length of the range if one of them is omitted; the last hour
+   *   if all are. `step`: seconds, a multiple of 15 up to 86,400;
+   *   chosen by the range if omitted. At most 1,000 steps.
+   * @throws {MasterError} INVALID when the range has too many steps, or steps that are not kept so long.
+   */
+  history(
+    type: string,
+    { from, to, seconds, step, ...options }: RequestOptions & HistoryRange = {},
+  ): Promise<MasterResponse<QueueHistoryBody>> {
+    return this.caller.call({ method: 'GET', path: pathOf(type, ['history'], { from, to, seconds, step }) }, options)
   }
 }
 

@@ -22,6 +22,8 @@ export interface ConnectionOptions {
   readonly connectMs?: number
   /** Maximum number of connections for calls; 16 by default. */
   readonly connections?: number
+  /** PEM text of the CA certificates that verify the master, in place of those of the system. */
+  readonly ca?: string
   /** Creates the pools of connections. By default those of undici. */
   readonly createPool?: CreateHttpPool
   /**
@@ -70,8 +72,13 @@ export class UndiciTransport implements Transport {
   }
 
   #newPool(options: HttpPoolOptions): HttpPool {
-    const { connectMs = CONNECT_MS, createPool = createHttpPool } = this.#options
-    return createPool(this.#origin, { keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS, connectMs, ...options })
+    const { connectMs = CONNECT_MS, ca, createPool = createHttpPool } = this.#options
+    return createPool(this.#origin, {
+      keepAliveMaxTimeoutMs: KEEP_ALIVE_MAX_MS,
+      connectMs,
+      ...(ca !== undefined && { ca }),
+      ...options,
+    })
   }
 }
 

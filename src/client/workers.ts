@@ -9,6 +9,8 @@ import type {
   Stats,
   ValidatedBody,
   WorkerBody,
+  WorkerLogsBody,
+  WorkerLogsQuery,
 } from '../protocol/index.ts'
 import type { ApiCaller, ChangeOptions, RequestOptions } from './api-caller.ts'
 import { apiPath, type Query } from './address.ts'
@@ -128,6 +130,21 @@ export class Workers {
     { limit, ...options }: RequestOptions & { readonly limit?: number | undefined } = {},
   ): Promise<MasterResponse<HistoryBody>> {
     return this.#caller.call({ method: 'GET', path: this.#path(type, id, ['config', 'history'], { limit }) }, options)
+  }
+
+  /**
+   * Returns log entries that a connected worker keeps, oldest first (D181).
+   * @param query `after`: the `next` of an earlier response, 0 for the oldest; the newest entries if omitted. `limit`:
+   *   1 to 1,000 entries; 200 if omitted. `level`: this one and more severe ones. `task_id`: only entries of its runs.
+   * @throws {MasterError} NOT_FOUND when the worker is unknown, offline, or of a release without this feature.
+   */
+  logs(
+    type: string,
+    id: string,
+    query: WorkerLogsQuery = {},
+    options?: RequestOptions,
+  ): Promise<MasterResponse<WorkerLogsBody>> {
+    return this.#caller.call({ method: 'GET', path: this.#path(type, id, ['logs'], query) }, options)
   }
 
   /**

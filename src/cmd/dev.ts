@@ -83,6 +83,7 @@ async function fleet(values: Values<typeof SETTINGS>, catalog: Catalog, log: Log
     catalog,
     log,
     tokens: { admin: state.adminToken, worker: state.workerToken },
+    audit: { classes: new Set(['control']), write: () => true }, // In the store only.
   })
   state.keep()
   const { url } = running

@@ -15,9 +15,11 @@ import {
   startMaster,
   TOKEN_VARIABLES,
   tokenWarnings,
+  type AlertSettings,
   type AuditClass,
   type AuditOptions,
   type RunningMaster,
+  type TlsOptions,
   type TokenReading,
   type TokenSettings,
 } from '../master/index.ts'
@@ -28,18 +30,33 @@ import {
   DEFAULT_MAX_QUEUE_LENGTH,
   DEFAULT_MAX_SOCKETS,
   DEFAULT_TARGET_WAIT_SECONDS,
+  ENVIRONMENT_COLORS,
   MAX_BODY_BYTES,
   MAX_TARGET_WAIT_SECONDS,
   MAX_TTL_SECONDS,
+  type EnvironmentBody,
 } from '../protocol/index.ts'
 import { aborted, systemLoopDelay, systemProcessLoad, systemRandom, systemTime, type Log } from '../runtime/index.ts'
 import { accessOf, BACKEND_SETTINGS, createBackend, type BackendAccess, type BackendUrl } from './backend.ts'
 import { AUTOMATIONS_SETTING, HELP_TAIL, loadCatalog, LOG_SETTINGS, refuse, withProcess } from './process.ts'
+import { ALERTS, readAlerts } from './alert-settings.ts'
 import { auditTo } from './audit-sink.ts'
 import { openFilesAdvice, readOpenFileLimit } from './open-files.ts'
-import { atLeast, flag, hostPort, integer, list, origins, text, type HostPort } from './readers.ts'
+import {
+  atLeast,
+  environmentName,
+  flag,
+  hostPort,
+  integer,
+  list,
+  oneOf,
+  origins,
+  text,
+  type HostPort,
+} from './readers.ts'
 import { watchedSecret } from './secret-file.ts'
-import { describeSettings, readSettings, setting, SettingsError, type SettingFault } from './settings.ts'
+import { describeSettings, readSettings, setting, SettingsError, type SettingFault, type Values } from './settings.ts'
+import { readTls, TLS } from './tls-settings.ts'
 import { VERSION } from './version.ts'
 
 const LIMITS = {
@@ -89,6 +106,18 @@ const LIMITS = {
   }),
 } as const
 
+const ENVIRONMENT = {
+  environmentName: setting(environmentName, {
+    name: 'SVC_ENVIRONMENT_NAME',
+    help: 'Name of this installation, such as production, which the dashboard shows.',
+  }),
+  environmentColor: setting(oneOf(...ENVIRONMENT_COLORS), {
+    name: 'SVC_ENVIRONMENT_COLOR',
+    help: `Color of the name: ${ENVIRONMENT_COLORS.join(', ')}.`,
+    fallback: 'gray',
+  }),
+} as const
+
 /** Listed for --help and to reject them as flags; `readTokens` reads their values. */
 const TOKENS = {
   adminToken: setting(text, {
@@ -118,7 +147,12 @@ const TOKENS = {
   }),
   tokens: setting(text, {
     name: 'SVC_TOKENS',
-    help: 'JSON list of named tokens: name, role or permissions, types, token or sha256.',
+    help: 'JSON list of named tokens: name, role or permissions, types, token or sha256; workers, expires, submit_rps.',
+    secret: true,
+  }),
+  jwtIssuers: setting(text, {
+    name: 'SVC_JWT_ISSUERS',
+    help: 'JSON list of issuers whose JWTs are accepted: name, issuer, audience, rules. Not set: none.',
     secret: true,
   }),
 } as const
@@ -150,6 +184,9 @@ const SETTINGS = {
     fallback: '0',
   }),
   ...LIMITS,
+  ...ENVIRONMENT,
+  ...ALERTS,
+  ...TLS,
   audit: setting(auditClasses, {
     name: 'SVC_AUDIT',
     help:
@@ -178,7 +215,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const readAgain = (): Promise<TokenReading> =>
     readTokens(process.env, (path) => readFile(path, 'utf8'), { allowShort: values.allowShortTokens })
   const reading = await readAgain()
-  const tokenFaults: readonly SettingFault[] = reading.kind === 'invalid' ? reading.faults : []
+  const tokenFaults: SettingFault[] = reading.kind === 'invalid' ? [...reading.faults] : []
+  const tls = await readTls(values, tokenFaults)
   const catalog = await loadCatalog(values.automations, process.cwd()).catch((error: unknown) => {
     if (error instanceof SettingsError) refuse([...faults, ...tokenFaults, ...error.faults])
     throw error
@@ -201,10 +239,12 @@ export async function run(argv: readonly string[]): Promise<number> {
       password: () => password.current() || undefined,
       sentinelPassword: () => sentinelPassword.current() || undefined,
     })
+    const alerts = readAlerts(values, log)
     const rereads = TOKEN_VARIABLES.some((name) => (process.env[`${name}_FILE`] ?? '') !== '')
     try {
       const master = await runMaster({
         listen: values.listen,
+        tls,
         metricsListen: values.metricsListen,
         backendUrl: values.backendUrl,
         access,
@@ -212,6 +252,8 @@ export async function run(argv: readonly string[]): Promise<number> {
         log,
         tokens: { ...tokens },
         limits: values,
+        alerts: alerts.alerts,
+        ...environmentOf(values),
         audit: auditTo(process.stdout, values.audit),
         ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
       })
@@ -222,9 +264,14 @@ export async function run(argv: readonly string[]): Promise<number> {
     } finally {
       password.stop()
       sentinelPassword.stop()
+      alerts.stop()
     }
     return 0
   })
+}
+
+function environmentOf({ environmentName: name, environmentColor: color }: Values<typeof ENVIRONMENT>) {
+  return name === undefined ? {} : { environment: { name, color } }
 }
 
 /** Removes the token variables, which `readTokens` reads with its own rules. */
@@ -272,6 +319,8 @@ function announce(configured: TokenSettings, active: TokenSettings): void {
 
 export interface RunMasterOptions {
   readonly listen: HostPort
+  /** Null or left out: plain HTTP. */
+  readonly tls?: TlsOptions | null
   readonly metricsListen?: HostPort | undefined
   readonly backendUrl: BackendUrl
   readonly access?: BackendAccess
@@ -279,14 +328,17 @@ export interface RunMasterOptions {
   readonly log: Log
   readonly tokens: Partial<TokenSettings>
   readonly limits?: Pick<typeof DEFAULT_LIMITS, keyof typeof LIMITS>
+  readonly environment?: EnvironmentBody
+  readonly alerts?: AlertSettings
   readonly reread?: () => Promise<TokenReading>
-  /** Absent: no audit trail, as in `muster dev`. */
+  /** Absent: no audit trail. */
   readonly audit?: AuditOptions
 }
 
 /** Starts a master with the system's clock, sockets and disk, for `muster master` and `muster dev`. */
 export function runMaster({
   listen,
+  tls,
   metricsListen,
   backendUrl: url,
   access,
@@ -294,11 +346,14 @@ export function runMaster({
   log,
   tokens,
   limits = DEFAULT_LIMITS,
+  environment,
+  alerts,
   reread,
   audit,
 }: RunMasterOptions): Promise<RunningMaster> {
   return startMaster({
     listen,
+    ...(tls !== null && tls !== undefined && { tls }),
     metricsListen,
     catalog,
     log,
@@ -312,7 +367,7 @@ export function runMaster({
     version: VERSION,
     tokens: { admin: null, worker: null, workerPeers: [], scopes: new Map(), ...tokens },
     ...(reread === undefined ? {} : { rereadTokens: reread }),
-    settings: limits,
+    settings: { ...limits, environment, alerts },
     ...(audit === undefined ? {} : { audit }),
     dashboardDir: builtDashboard(),
   })

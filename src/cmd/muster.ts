@@ -5,57 +5,11 @@
  * codes (D42).
  */
 import { nearest, SettingsError } from './settings.ts'
+import { SUBCOMMANDS } from './subcommands.ts'
 import { VERSION } from './version.ts'
 
 /** How long the event loop may take to become empty before the process exits anyway. */
 const LAST_MS = 2_000
-
-interface Subcommand {
-  readonly summary: string
-  readonly load: () => Promise<{ run: (argv: readonly string[]) => Promise<number>; help?: () => string }>
-}
-
-/** The admin verbs of one noun, which print their own help. */
-function admin(noun: string): Subcommand['load'] {
-  return async () => {
-    const { processIo, runAdmin } = await import('./admin/index.ts')
-    return { run: (argv) => runAdmin(noun, argv, processIo()) }
-  }
-}
-
-const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  dev: {
-    summary: 'run a development fleet on this machine: master, workers and dashboard',
-    load: () => import('./dev.ts'),
-  },
-  master: { summary: 'run a master, which coordinates a fleet of workers', load: () => import('./master.ts') },
-  worker: { summary: 'run a worker, which runs one automation for a master', load: () => import('./worker.ts') },
-  'worker-test': {
-    summary: 'check a worker in any language against the worker protocol',
-    load: () => import('./worker-test.ts'),
-  },
-  operator: {
-    summary: 'run the operator, which applies FleetWorker objects of Kubernetes to workers',
-    load: () => import('./operator.ts'),
-  },
-  bootstrap: {
-    summary: 'create the missing Secrets of an installation in Kubernetes',
-    load: () => import('./bootstrap.ts'),
-  },
-  store: { summary: 'show the layout, needs and masters of a store', load: () => import('./store.ts') },
-  workers: { summary: 'list, inspect, drain or forget workers', load: admin('workers') },
-  config: { summary: 'show or change the config of a worker, or list its history', load: admin('config') },
-  tasks: { summary: 'submit, list, find or cancel tasks, or wait for their results', load: admin('tasks') },
-  queue: { summary: 'list pending tasks and their groups, pause or resume a queue', load: admin('queue') },
-  dead: { summary: 'list, replay or clear dead-lettered tasks', load: admin('dead') },
-  output: { summary: 'follow, peek at or pop the output of an automation', load: admin('output') },
-  pools: { summary: 'list pools and their items', load: admin('pools') },
-  rollout: {
-    summary: 'watch, pause, promote, abort or undo the rollout of a FleetWorkerSet',
-    load: admin('rollout'),
-  },
-  automations: { summary: 'list installed automations and their schemas', load: admin('automations') },
-}
 
 function usage(): string {
   const width = Math.max(...Object.keys(SUBCOMMANDS).map((name) => name.length))

@@ -67,6 +67,16 @@ export const label: Read<readonly [string, string]> = (value) => {
   return [key, content]
 }
 
+const MAX_ENVIRONMENT_NAME = 32
+
+export const environmentName: Read<string> = (value) => {
+  if (value.trim() === value && /^[^\p{C}\p{Z}](?:[^\p{C}]*)$/u.test(value) && value.length <= MAX_ENVIRONMENT_NAME)
+    return value
+  throw new Error(
+    `${JSON.stringify(value)} is not a name of 1 to ${MAX_ENVIRONMENT_NAME} visible characters; for example production`,
+  )
+}
+
 /** Parses comma-separated origins as a browser writes them, such as `https://app.example.com`. */
 export const origins: Read<readonly string[]> = (value) =>
   list(value).map((each) => {

@@ -8,7 +8,7 @@
  *                    └──▶ no response ─▶ retry or sign out              └──▶ sign-in form above the page, drafts kept
  */
 import { useCallback, useEffect, useMemo, useState } from 'react'
-import { checkText, checkToken, type Me, type TokenCheck } from './api/me.ts'
+import { checkToken, endedText, type Me, type TokenCheck } from './api/me.ts'
 import { createQueries } from './api/queries.ts'
 import { openApi, SessionContext } from './api/session.ts'
 import { forgetDrafts } from './config/draft-store.ts'
@@ -31,7 +31,7 @@ function firstPhase(): Phase {
 
 function phaseAfter(token: string, result: TokenCheck): Phase {
   if (result.kind === 'accepted') return { kind: 'signed_in', token, me: result.me, rejection: null }
-  const why = checkText(result)
+  const why = endedText(result)
   return result.kind === 'no_response' ? { kind: 'unchecked', token, why: why ?? '' } : { kind: 'signed_out', why }
 }
 

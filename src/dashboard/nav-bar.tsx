@@ -1,8 +1,9 @@
 /** @module dashboard/nav-bar  Renders the main navigation (at the bottom on phones) and the token chip. */
 /* oxlint-disable jsx-a11y/no-noninteractive-element-interactions -- events bubble from the controls inside */
 import { useRef } from 'react'
-import { roleText } from './api/me.ts'
+import { expiryText, roleText } from './api/me.ts'
 import { useSession } from './api/session.ts'
+import { useServerNow } from './components/use-now.ts'
 import type { Route } from './route.ts'
 
 const NAV_ITEMS = [
@@ -17,6 +18,12 @@ const MORE_NAV_ITEMS = [
   { text: 'Automations', href: '#/automations', of: ['automations'] },
   { text: 'Settings', href: '#/settings', of: ['settings'] },
 ] as const
+/** There is no space for these in the bar of a wide screen: the page of workers and the palette link them. */
+const PHONE_NAV_ITEMS = [
+  { text: 'Operations', href: '#/operations', of: ['operations', 'operation'] },
+  { text: 'Activity', href: '#/activity', of: ['activity'] },
+  ...MORE_NAV_ITEMS,
+] as const
 
 interface NavItem {
   readonly text: string
@@ -27,7 +34,7 @@ interface NavItem {
 export function NavBar({ route }: { readonly route: Route }) {
   const more = useRef<HTMLDetailsElement>(null)
   const close = (): void => more.current?.removeAttribute('open')
-  const isMore = MORE_NAV_ITEMS.some(({ of }) => of.some((page) => page === route.page))
+  const isMore = PHONE_NAV_ITEMS.some(({ of }) => of.some((page) => page === route.page))
   return (
     <nav aria-label="Main" className="main-nav">
       <ul>
@@ -43,7 +50,7 @@ export function NavBar({ route }: { readonly route: Route }) {
               More
             </summary>
             <ul onClickCapture={() => setTimeout(close)}>
-              {MORE_NAV_ITEMS.map((item) => (
+              {PHONE_NAV_ITEMS.map((item) => (
                 <NavLink key={item.text} item={item} route={route} />
               ))}
             </ul>
@@ -74,10 +81,12 @@ function NavLink({
 
 export function TokenChip({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
+  const expiry = expiryText(me, useServerNow() * 1_000)
   return (
     <>
       <a className="token" href="#/settings" title="Token permissions">
         {roleText(me)}
+        {expiry !== null && ` · ${expiry}`}
       </a>
       <button type="button" className="quiet" onClick={onSignOut}>
         Sign out

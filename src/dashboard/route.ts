@@ -3,32 +3,48 @@
  * Parses and formats the hash routes of the dashboard; `parseRoute` and `formatRoute` are inverses. The address
  * contains filter, tab, sort order and open item, so that a link opens the same view. It never contains the token.
  *
- *   #/   #/workers?q=&sort=   #/workers/{type}/{id}?tab=&view=&diff=
- *   #/tasks   #/tasks/{type}?tab=&group=&place=&label=&q=
+ *   #/?type=&range=   #/workers?q=&sort=&group=   #/workers/{type}/{id}?tab=&view=&diff=&level=&q=&act=
+ *   #/tasks   #/tasks/{type}?tab=&range=&group=&place=&label=&q=
  *   #/tasks/{type}/{task_id}
+ *   #/operations   #/operations/{type}/{id}   #/activity?type=&object=&actor=&action=
  *   #/output   #/output/{type}?mode=&q=   #/pools   #/pools/{name}   #/automations   #/automations/{type}   #/settings
  *
  * A field with its default value is omitted from the address.
  */
+
+import { DEFAULT_RANGE, RANGES } from './history/ranges.ts'
 
 interface Field {
   readonly fallback: string
   readonly oneOf?: readonly string[]
 }
 
+const RANGE = { fallback: DEFAULT_RANGE, oneOf: RANGES } as const
+
 /** The query fields of each page. */
 const FIELDS = {
-  overview: { type: { fallback: '' } },
-  workers: { q: { fallback: '' }, sort: { fallback: '' } },
+  overview: { type: { fallback: '' }, range: RANGE },
+  workers: {
+    q: { fallback: '' },
+    sort: { fallback: '' },
+    group: { fallback: '', oneOf: ['', 'error', 'host', 'generation', 'type'] },
+  },
   worker: {
-    tab: { fallback: 'summary', oneOf: ['summary', 'slots', 'config', 'history'] },
+    tab: { fallback: 'summary', oneOf: ['summary', 'slots', 'logs', 'config', 'history'] },
     view: { fallback: 'form', oneOf: ['form', 'json', 'changes'] },
     /** Two generations of the history to compare, `12..14`. */
     diff: { fallback: '' },
+    /** The filter of the tab `logs`. */
+    level: { fallback: '', oneOf: ['', 'info', 'warn', 'error'] },
+    q: { fallback: '' },
+    /** The dialog that is open. */
+    act: { fallback: '', oneOf: ['', 'pause', 'drain', 'forget'] },
   },
   tasks: {
     tab: { fallback: 'queue', oneOf: ['queue', 'all', 'submit', 'dead'] },
     group: { fallback: '' },
+    /** The history of the tab `queue`. */
+    range: RANGE,
     /** The filter of the tab `all`. */
     place: { fallback: '', oneOf: ['', 'pending', 'in_flight', 'scheduled', 'dead'] },
     label: { fallback: '' },
@@ -36,6 +52,9 @@ const FIELDS = {
   },
   task: {},
   output: { mode: { fallback: 'tail', oneOf: ['tail', 'peek'] }, q: { fallback: '' } },
+  operations: {},
+  operation: {},
+  activity: { type: { fallback: '' }, object: { fallback: '' }, actor: { fallback: '' }, action: { fallback: '' } },
   pools: {},
   automations: {},
   settings: {},
@@ -57,6 +76,9 @@ interface Paths {
   readonly tasks: { readonly type: string | null }
   readonly task: { readonly type: string; readonly id: string }
   readonly output: { readonly type: string | null }
+  readonly operations: object
+  readonly operation: { readonly type: string; readonly id: string }
+  readonly activity: object
   readonly pools: { readonly name: string | null }
   readonly automations: { readonly type: string | null }
   readonly settings: object
@@ -86,6 +108,7 @@ function pageOf(parts: readonly string[]): FoundPage | null {
   if (first === undefined) return null
   if (page === 'workers') return { page: 'worker', type: first, id: second }
   if (page === 'tasks') return { page: 'task', type: first, id: second }
+  if (page === 'operations') return { page: 'operation', type: first, id: second }
   return null
 }
 
@@ -95,6 +118,8 @@ function shortPageOf(page: string | undefined, first: string | undefined): Found
     case '':
       return first === undefined ? { page: 'overview' } : null
     case 'workers':
+    case 'operations':
+    case 'activity':
     case 'settings':
       return first === undefined ? { page } : null
     case 'tasks':
@@ -142,12 +167,16 @@ function pathOf(route: Target): readonly string[] {
     case 'overview':
       return ['']
     case 'workers':
+    case 'operations':
+    case 'activity':
     case 'settings':
       return [route.page]
     case 'worker':
       return ['workers', route.type, route.id]
     case 'task':
       return ['tasks', route.type, route.id]
+    case 'operation':
+      return ['operations', route.type, route.id]
     case 'tasks':
     case 'output':
     case 'automations':
@@ -156,6 +185,8 @@ function pathOf(route: Target): readonly string[] {
       return route.name === null ? [route.page] : [route.page, route.name]
   }
 }
+
+const named = (all: string, one: string, name: string | null): string => (name === null ? all : `${one} ${name}`)
 
 /** The page title, shown in the browser tab. */
 export function titleOf(route: Route): string {
@@ -166,17 +197,21 @@ export function titleOf(route: Route): string {
       return `${route.type}/${route.id}`
     case 'task':
       return `Task ${route.id} of ${route.type}`
+    case 'operation':
+      return `Operation ${route.id} of ${route.type}`
     case 'unknown':
       return 'Page not found'
     case 'pools':
-      return route.name === null ? 'Pools' : `Pool ${route.name}`
+      return named('Pools', 'Pool', route.name)
     case 'tasks':
     case 'output':
       return of(route.type)
     case 'automations':
-      return route.type === null ? 'Automations' : `Automation ${route.type}`
+      return named('Automations', 'Automation', route.type)
     case 'overview':
     case 'workers':
+    case 'operations':
+    case 'activity':
     case 'settings':
       return of(null)
   }

@@ -5,6 +5,7 @@
  */
 import type { Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
+import type { EnvironmentBody } from '../protocol/index.ts'
 import type { Clock, Log, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
 import type { StoreEpoch } from './epoch.ts'
@@ -26,6 +27,24 @@ export interface MasterSettings {
   readonly corsOrigins?: readonly string[] | undefined
   /** The target wait of `GET …/load` and of `svc_wanted_slots`; 30 if omitted. */
   readonly loadTargetWaitSeconds?: number
+  /** Shown by the dashboard; nothing if omitted. */
+  readonly environment?: EnvironmentBody | undefined
+  /** When alerts fire, and where they are sent; after 30 s and nowhere if omitted. */
+  readonly alerts?: AlertSettings | undefined
+}
+
+export interface AlertSettings {
+  /** How long a problem lasts before its alert fires, and is solved before it is resolved; 0 or more. */
+  readonly afterSeconds: number
+  /** null: alerts are sent nowhere. */
+  readonly webhook: WebhookSettings | null
+}
+
+export interface WebhookSettings {
+  /** http or https. May contain a secret, so it is never logged. */
+  readonly url: URL
+  /** Returns the key of the signatures; undefined: requests are not signed. */
+  readonly secret: () => string | undefined
 }
 
 export interface MasterDeps {

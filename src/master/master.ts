@@ -6,46 +6,70 @@
  *   stop    `/readyz` returns 503 ▶ close control sockets (1001), return empty from waiting reserves ▶ finish requests
  *           (10 s at most) ▶ stop the parts ▶ close the backend
  */
+import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
-import { Gauge, Registry as MetricsRegistry } from 'prom-client'
+import { Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
 import { CLOSE } from '../protocol/index.ts'
 import type { Clock, Log, LoopDelay, ProcessLoad, Random, Timers } from '../runtime/index.ts'
 import type { Backend } from '../storage/index.ts'
+import { createAcknowledgements } from './acknowledgements/index.ts'
+import { createAlerts } from './alerts/index.ts'
 import { AuditTrail, type AuditOptions } from './audit/index.ts'
+import { createAuditLog } from './audit-log/index.ts'
 import {
   createAuthenticator,
-  watchTokens,
+  JwtVerifier,
+  readUrl,
   type Authenticator,
+  type KeyReader,
+  type Principal,
   type TokenReading,
   type TokenSettings,
 } from './auth/index.ts'
+import { certificateWatch } from './certificate-watch.ts'
 import { createCatalogRoutes } from './catalog/index.ts'
 import { createControl, StartupUpgrades, type Control } from './control/index.ts'
 import type { MasterDeps, MasterSettings, Part } from './deps.ts'
 import { StoreEpoch } from './epoch.ts'
 import { createEvents } from './events/index.ts'
 import { createHealth } from './health/index.ts'
-import { createDashboard, createOpenApi, Http, StartupListener, type Address, type Route } from './http/index.ts'
+import {
+  createDashboard,
+  createOpenApi,
+  Http,
+  StartupListener,
+  type Address,
+  type Route,
+  type TlsOptions,
+} from './http/index.ts'
 import { createLoad, type Load } from './load/index.ts'
 import { Inspections } from './inspections/index.ts'
 import { createMasterMembership, type MasterMembership } from './master-membership.ts'
 import { MasterReleases } from './master-releases.ts'
 import { createMetrics, fleetSnapshots, workforceOf, worstByRevision, type FleetSnapshot } from './metrics/index.ts'
+import { createOperations } from './operations/index.ts'
 import { createOverload } from './overload.ts'
-import { createPools } from './pools/index.ts'
+import { createPools, PoolWaiters } from './pools/index.ts'
 import { Queue } from './queue/index.ts'
 import { createRollouts } from './rollouts/index.ts'
 import { createRegistry } from './registry/index.ts'
 import { createRpc } from './rpc/index.ts'
+import { createRuns } from './runs/index.ts'
 import { createStreams } from './streams/index.ts'
+import { createWorkerChanges } from './worker-changes/index.ts'
+import { tokenFaultsIn, tokenWatch } from './token-watch-part.ts'
+import { createWorkerLogs } from './worker-logs/index.ts'
 
 const FINISH_WITHIN_MS = 10_000
+const KEY_READER: KeyReader = { file: (path) => readFile(path, 'utf8'), url: readUrl }
 
 export interface MasterOptions {
   /** Null: listens nowhere, and a simulated network calls `handle` and `accept` of the running master. */
   readonly listen: Address | null
-  /** A separate address for `/metrics`. By default `listen` serves it. */
+  /** Serves TLS on `listen`. If left out, plain HTTP. */
+  readonly tls?: TlsOptions
+  /** A separate address for `/metrics`, always plain HTTP. By default `listen` serves it. */
   readonly metricsListen?: Address | undefined
   readonly clock: Clock
   readonly timers: Timers
@@ -64,6 +88,8 @@ export interface MasterOptions {
   /** Reads the tokens again, every 2 s. If left out, the tokens never change. */
   readonly rereadTokens?: () => Promise<TokenReading>
   readonly settings: MasterSettings
+  /** Reads the keys of the issuers of JWTs. If left out, from disk and the network. */
+  readonly keyReader?: KeyReader
   /** What the audit trail contains and where it goes. If left out, nothing is written. */
   readonly audit?: AuditOptions
   /** The folder of the built dashboard; null if there is none. */
@@ -94,7 +120,11 @@ export interface RunningMaster {
 export async function startMaster(options: MasterOptions): Promise<RunningMaster> {
   if (options.catalog.size === 0)
     throw new Error('no automation is installed; list automation modules in SVC_AUTOMATIONS')
-  const authenticator = createAuthenticator(options.tokens)
+  const { clock, log, tokens, keyReader } = options
+  const authenticator = createAuthenticator(tokens, {
+    clock,
+    createVerifier: (onRevoked) => new JwtVerifier({ clock, log, reader: keyReader ?? KEY_READER, onRevoked }),
+  })
   const startup = await openBackend(options, authenticator)
   const master = await compose(options, authenticator).catch(async (error: unknown) => {
     await startup?.close()
@@ -107,7 +137,7 @@ export async function startMaster(options: MasterOptions): Promise<RunningMaster
     let stopped: Promise<void> | null = null
     return {
       port,
-      url: options.listen === null ? '' : urlOf(options.listen.host, port),
+      url: options.listen === null ? '' : urlOf(options, options.listen.host, port),
       routes: master.routes,
       handle: master.http.handle,
       accept: (handshake, upgrade) => master.control.accept(handshake, upgrade),
@@ -135,7 +165,7 @@ interface Startup {
  * @returns null if nothing listens.
  */
 async function openBackend(
-  { backend, listen, clock, random, timers, log }: MasterOptions,
+  { backend, listen, clock, random, timers, log, tls }: MasterOptions,
   authenticator: Authenticator,
 ): Promise<Startup | null> {
   let listener: StartupListener | null = null
@@ -146,6 +176,7 @@ async function openBackend(
     if (listener === null && listen !== null) {
       listener = new StartupListener({
         address: listen,
+        tls: tls ?? null,
         clock,
         requestId: () => random.uuid(),
         onUpgrade: (request, socket, head, refuse) => upgrades.add(request, socket, head, refuse),
@@ -188,8 +219,7 @@ type Composed = Awaited<ReturnType<typeof compose>>
 /** Creates every part without starting it. */
 async function compose(options: MasterOptions, authenticator: Authenticator) {
   const deps = await createDeps(options)
-  const { schema } = await deps.backend.meta.info()
-  const releases = new MasterReleases(options.version, schema)
+  const releases = new MasterReleases(options.version, (await deps.backend.meta.info()).schema)
   const audit = new AuditTrail(deps, options.audit ?? { classes: new Set(), write: () => true })
   const fleet = createFleetParts(deps, options, authenticator, audit, releases)
   const { control, queue } = fleet
@@ -202,22 +232,24 @@ async function compose(options: MasterOptions, authenticator: Authenticator) {
       masters: fleet.masters,
       snapshot: fleet.snapshot,
       load: fleet.load,
+      audit,
       isServing: () => isServing,
     })),
   ]
   const documentedRoutes = documented.flatMap((part) => part.routes)
   const parts = [...documented, createOpenApi(documentedRoutes, options.version)]
   authenticator.onChange(() => control.closeRevoked())
-  authenticator.onChange(() => audit.replacedTokens())
   const routes = parts.flatMap((part) => part.routes)
   const http = new Http({
     ...deps,
+    ...(options.tls !== undefined && { tls: options.tls }),
     routes,
     authenticator,
     audit,
     epoch: () => deps.epoch.current,
     onUpgrade: (request, socket, head) => control.upgrade(request, socket, head),
   })
+  parts.push(certificateWatch(options, http))
   return { parts, routes, http, control, queue, beginStop: () => void (isServing = false) }
 }
 
@@ -240,13 +272,14 @@ function createFleetParts(
   releases: MasterReleases,
 ) {
   const snapshot = fleetSnapshots(deps)
-  const workersOf = async (type: string) => (await snapshot()).types.find((each) => each.type === type)?.workers ?? []
+  const workersOf = workersIn(snapshot)
   const overload = createOverload(deps, loopDelay ?? null)
   const masters = createMasterMembership({ ...deps, releases })
   const streams = createStreams(deps)
   const queue = new Queue({
     ...deps,
     releases,
+    isSampling: () => masters.isLeader() || !releases.canRead('rollups'),
     isOverloaded: overload.isOverloaded,
     makeCapacity: () => streams.makeCapacity(),
     onCancelled: (type, leases) => releases.features.has('cancel') && registry.cancelled(type, leases),
@@ -256,21 +289,19 @@ function createFleetParts(
     mayBatch: () => releases.canRead('batches'),
     worstWorkers: async (type) => worstByRevision(await workersOf(type)),
   })
-  const { announce } = registry
   const control = createControl({
     ...deps,
     registry,
     sink: streams,
-    identify: (bearerToken) => authenticator.identify(bearerToken),
+    ...identification(authenticator),
     audit,
     masters,
     releases,
     processLoad,
   })
-  const rpc = createRpc(deps, queue)
-  const pools = createPools(deps)
-  const events = createEvents({ ...deps, masters, announce })
-  const rollouts = createRollouts(deps)
+  const poolWaiters = new PoolWaiters(deps.clock)
+  const rpc = createRpc(deps, queue, poolWaiters)
+  const events = createEvents({ ...deps, masters, announce: registry.announce })
   const load = createLoad({ ...deps, workforce: async (type) => workforceOf(await workersOf(type)) })
   const parts: readonly Part[] = [
     audit,
@@ -281,13 +312,29 @@ function createFleetParts(
     rpc,
     registry,
     control,
-    pools,
+    createPools(deps, poolWaiters),
     events,
-    rollouts,
+    createWorkerChanges({ ...deps, feed: events.feed, snapshot }),
+    createWorkerLogs({ ...deps, control, registry, releases }),
+    createRollouts(deps),
+    createAcknowledgements(deps),
+    createAuditLog(deps),
+    createOperations({ ...deps, masters, releases, registry, queue }),
     load,
   ]
   return { parts, masters, queue, control, snapshot, load }
 }
+
+/** What the control channel needs of the authenticator. */
+const identification = (authenticator: Authenticator) => ({
+  identify: (bearerToken: string) => authenticator.identify(bearerToken),
+  check: (bearerToken: string) => authenticator.check(bearerToken),
+  isStillValid: (principal: Principal) => authenticator.isStillValid(principal),
+})
+
+/** @returns a function that returns the workers of a type, at most 5 s old. */
+const workersIn = (snapshot: () => Promise<FleetSnapshot>) => async (type: string) =>
+  (await snapshot()).types.find((each) => each.type === type)?.workers ?? []
 
 interface ServiceState {
   readonly authenticator: Authenticator
@@ -295,6 +342,7 @@ interface ServiceState {
   readonly releases: MasterReleases
   readonly snapshot: () => Promise<FleetSnapshot>
   readonly load: Load
+  readonly audit: AuditTrail
   /** False as soon as the master begins to stop. */
   readonly isServing: () => boolean
 }
@@ -303,11 +351,14 @@ interface ServiceState {
 async function createServiceParts(
   deps: MasterDeps,
   options: MasterOptions,
-  { authenticator, masters, releases, snapshot, load, isServing }: ServiceState,
+  { authenticator, masters, releases, snapshot, load, audit, isServing }: ServiceState,
 ): Promise<readonly Part[]> {
   const { backendScheme, dashboardDir, metricsListen, version } = options
   const faults = tokenFaultsIn(deps)
+  const runs = createRuns({ ...deps, snapshot, samples: (type) => load.samples(type) })
   return [
+    runs,
+    createAlerts({ ...deps, masters, snapshot, runsOf: (type) => runs.read(type) }),
     createCatalogRoutes({ ...deps, version, backendScheme, releases }),
     createHealth({ ...deps, isServing, warnings: faults.current }),
     createMetrics({
@@ -320,7 +371,7 @@ async function createServiceParts(
       isReady: () => isServing() && deps.backend.health().ok,
     }),
     await createDashboard(dashboardDir),
-    tokenWatch(options, (tokens) => authenticator.replace(tokens), faults.set),
+    tokenWatch(options, authenticator, () => audit.replacedTokens(), faults.set),
   ]
 }
 
@@ -340,44 +391,10 @@ async function stop(
   log.info('the master stopped')
 }
 
-/**
- * Keeps the faults of changed token settings, for `/readyz` and a metric. Until they are fixed, the old tokens apply.
- */
-function tokenFaultsIn({ metrics }: MasterDeps) {
-  let current: readonly string[] = []
-  const gauge = new Gauge({
-    name: 'svc_token_settings_faults',
-    help: 'Faults in the changed token settings; while above 0 the previous tokens remain valid.',
-    registers: [metrics],
-  })
-  return {
-    current: () => current,
-    set: (faults: readonly string[]): void => {
-      current = faults
-      gauge.set(faults.length)
-    },
-  }
-}
-
-function tokenWatch(
-  { timers, log, tokens, rereadTokens }: MasterOptions,
-  apply: (tokens: TokenSettings) => void,
-  onFaults: (faults: readonly string[]) => void,
-): Part {
-  let end = (): void => {}
-  return {
-    routes: [],
-    start: () => {
-      if (rereadTokens !== undefined)
-        end = watchTokens({ timers, log, reread: rereadTokens, initial: tokens, apply, onFaults })
-    },
-    stop: () => end(),
-  }
-}
-
 /** The URL that reaches this master from the same machine. */
-function urlOf(host: string, port: number): string {
+function urlOf({ tls }: MasterOptions, host: string, port: number): string {
   const isEveryAddress = ['', '0.0.0.0', '::'].includes(host)
   const reachable = isEveryAddress ? '127.0.0.1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  const scheme = tls === undefined ? 'http' : 'https'
+  return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -1,6 +1,6 @@
 /**
  * @module operator/metrics
- * Exports metrics of all FleetWorkers, computed from the objects: how long an edit takes to be applied, how many
+ * Exports metrics of all FleetWorkers, computed from their changes: how long an edit takes to be applied, how many
  * objects have which condition, how old drift is. No label contains an object's name.
  * @see D58
  */
@@ -9,7 +9,7 @@ import type { Clock } from '../runtime/index.ts'
 import type { Change } from './kube/index.ts'
 import { CONDITION_STATUSES } from './config/index.ts'
 import type { DriftOutcome, FleetWorkerObject } from './fleetworker/index.ts'
-import type { FleetWorkerSetObject } from './fleetworkerset/index.ts'
+import { StatusCounts } from './status-counts.ts'
 
 const MS_PER_SECOND = 1_000
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
@@ -24,18 +24,18 @@ interface Edit {
 export interface MetricsDeps {
   readonly registry: Registry
   readonly clock: Clock
-  readonly objects: () => Iterable<FleetWorkerObject>
   readonly comparedCount: () => number
 }
 
 export class FleetWorkerMetrics {
   readonly #clock: Clock
   readonly #edits = new Map<string, Edit>()
+  readonly #statuses = new StatusCounts()
   readonly #toSynced: Histogram
   readonly #toApplied: Histogram
   readonly #drift: Counter
 
-  constructor({ registry, clock, comparedCount, objects }: MetricsDeps) {
+  constructor({ registry, clock, comparedCount }: MetricsDeps) {
     this.#clock = clock
     const registers = [registry]
     this.#toSynced = new Histogram({
@@ -65,7 +65,7 @@ export class FleetWorkerMetrics {
       registers,
       collect: () => {
         workers.reset()
-        for (const [condition, counts] of countConditions(objects()))
+        for (const [condition, counts] of this.#statuses.conditions)
           for (const status of CONDITION_STATUSES) workers.set({ condition, status }, counts.get(status) ?? 0)
       },
     })
@@ -81,7 +81,10 @@ export class FleetWorkerMetrics {
       name: 'svc_operator_drift_age_seconds',
       help: 'Age of the oldest drift in a status; 0 if there is none.',
       registers,
-      collect: () => driftAge.set(oldestDriftSeconds(objects(), clock.wallMs())),
+      collect: () => {
+        const now = clock.wallMs()
+        driftAge.set(Math.max(0, now - (this.#statuses.oldestDriftMs ?? now)) / MS_PER_SECOND)
+      },
     })
   }
 
@@ -91,6 +94,8 @@ export class FleetWorkerMetrics {
   changed({ before, after }: Change<FleetWorkerObject>, isEdit: boolean): void {
     const { uid } = (after ?? before)?.metadata ?? {}
     if (uid === undefined) return
+    if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#statuses.delete(before.metadata.uid)
+    if (after !== undefined) this.#statuses.set(uid, after.status)
     if (after === undefined) this.#edits.delete(uid)
     else if (isEdit && isNewGeneration(before, after))
       this.#edits.set(uid, {
@@ -126,27 +131,3 @@ export class FleetWorkerMetrics {
 const isNewGeneration = (before: FleetWorkerObject | undefined, after: FleetWorkerObject): boolean =>
   after.metadata.deletionTimestamp === undefined &&
   (before?.metadata.uid !== after.metadata.uid || before.metadata.generation !== after.metadata.generation)
-
-/** Counts the conditions of objects of either kind. @returns the number of objects, by type and by status. */
-export function countConditions(
-  objects: Iterable<Pick<FleetWorkerObject | FleetWorkerSetObject, 'status'>>,
-): ReadonlyMap<string, ReadonlyMap<string, number>> {
-  const counts = new Map<string, Map<string, number>>()
-  for (const { status } of objects) {
-    for (const { type, status: value } of status?.conditions ?? []) {
-      const known = counts.get(type) ?? new Map<string, number>()
-      counts.set(type, known.set(value, (known.get(value) ?? 0) + 1))
-    }
-  }
-  return counts
-}
-
-function oldestDriftSeconds(objects: Iterable<FleetWorkerObject>, nowMs: number): number {
-  let oldestMs = nowMs
-  for (const { status } of objects) {
-    if (status?.drift?.detectedTime === undefined) continue // Nearly all objects take this path, at each scrape.
-    const sinceMs = Date.parse(status.drift.detectedTime)
-    if (sinceMs < oldestMs) oldestMs = sinceMs
-  }
-  return (nowMs - oldestMs) / MS_PER_SECOND
-}

@@ -229,7 +229,6 @@ class Operator implements RunningOperator {
     return new FleetWorkerMetrics({
       registry: this.#registry,
       clock: this.#options.time,
-      objects: () => this.#cache.all(),
       comparedCount: () => this.#term?.comparedCount ?? 0,
     })
   }

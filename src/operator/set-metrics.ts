@@ -15,7 +15,6 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Clock } from '../runtime/index.ts'
 import type { Change } from './kube/index.ts'
 import { CONDITION_STATUSES } from './config/index.ts'
-import { countConditions } from './metrics.ts'
 import { isHandsOff } from './fleetworker/index.ts'
 import { ABORTED, type FleetWorkerSetObject, type WorkerCounts } from './fleetworkerset/index.ts'
 
@@ -175,4 +174,16 @@ function countWorkers(sets: Iterable<FleetWorkerSetObject>): Readonly<Required<W
   const sum = Object.fromEntries(WORKER_STATES.map((state) => [state, 0])) as Record<keyof WorkerCounts, number>
   for (const { status } of sets) for (const state of WORKER_STATES) sum[state] += status?.workers?.[state] ?? 0
   return sum
+}
+
+/** @returns the number of sets, by type of condition and its status. */
+function countConditions(objects: Iterable<FleetWorkerSetObject>): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const counts = new Map<string, Map<string, number>>()
+  for (const { status } of objects) {
+    for (const { type, status: value } of status?.conditions ?? []) {
+      const known = counts.get(type) ?? new Map<string, number>()
+      counts.set(type, known.set(value, (known.get(value) ?? 0) + 1))
+    }
+  }
+  return counts
 }

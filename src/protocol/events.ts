@@ -14,6 +14,7 @@
  *   data: {"type":…,"items":[{"type":…,"worker_id":…,"ts":…, …}, …]}
  */
 import { Type, type Static } from 'typebox'
+import { DepartureBody } from './departures.ts'
 import { ReportedState, WORKER_STATES } from './frames.ts'
 import { Nullable, Seconds } from './names.ts'
 import { WorkerLabels } from './worker-labels.ts'
@@ -68,7 +69,12 @@ export const EVENTS = {
     draining: Type.Optional(Type.Literal(false)),
     labels: Type.Optional(WorkerLabels),
   }),
-  'worker.disconnected': Data({ ...ofWorker, connected: Type.Literal(false), ended: Type.Optional(Type.Boolean()) }),
+  'worker.disconnected': Data({
+    ...ofWorker,
+    connected: Type.Literal(false),
+    ended: Type.Optional(Type.Boolean()),
+    departure: Type.Optional(Nullable(DepartureBody)),
+  }),
   'worker.state': Data({ ...ofWorker, state: StateName, last_error: Nullable(Type.String()) }),
   'worker.config_changed': Data({
     ...ofWorker,

@@ -16,15 +16,31 @@
  * - `cancel`: the frame `task_cancelled`, which ends the run of a task whose lease a cancel has ended (D117).
  * - `epoch`: a worker whose config is of `Muster-Epoch` need not poll it when it connects.
  * - `labels`: the field `labels` of `register` (D136).
+ * - `logs`: the frames `read_logs` and `logs` (D181).
+ * - `holder`: `pool.claim` with `slot_id` and `task_id` (D186).
+ * - `output_task`: outputs with `task_id` (D188).
+ * - `slot_tasks`: entries of `per_slot` with `task_id` and `task_seconds` (D196).
  */
-export const FEATURES = ['stream', 'result', 'progress', 'cancel', 'epoch', 'labels'] as const
+export const FEATURES = [
+  'stream',
+  'result',
+  'progress',
+  'cancel',
+  'epoch',
+  'labels',
+  'logs',
+  'holder',
+  'output_task',
+  'slot_tasks',
+] as const
 /** The name of a feature. */
 export type Feature = (typeof FEATURES)[number]
 /**
  * The features that concern only the socket. A master offers them whatever the other live masters implement: a worker
- * that connects during an upgrade would otherwise not send its labels before it connects again.
+ * that connects during an upgrade would otherwise not send its labels, and could not show its log, before it connects
+ * again.
  */
-export const SOCKET_FEATURES: ReadonlySet<Feature> = new Set<Feature>(['labels'])
+export const SOCKET_FEATURES: ReadonlySet<Feature> = new Set<Feature>(['labels', 'logs', 'output_task', 'slot_tasks'])
 
 /** The fields of a task that a producer may use only while every live master knows them. */
 export const ADDED_TASK_FIELDS = [
@@ -40,12 +56,12 @@ export const ADDED_TASK_FIELDS = [
   'group_key',
 ] as const
 /** The calls that are accepted only while every live master knows them. */
-export const ADDED_CALLS = ['cancel', 'pause'] as const
+export const ADDED_CALLS = ['cancel', 'pause', 'logs', 'operations'] as const
 /**
  * What masters write for each other only while every live master reads it. `batches`: several events in one entry of
- * the log, and several signals in one message (D135).
+ * the log, and several signals in one message (D135). `rollups`: the leader alone samples the queues (D166).
  */
-export const ADDED_FORMATS = ['batches'] as const
+export const ADDED_FORMATS = ['batches', 'rollups'] as const
 /** The name of an added field, call or format. */
 export type Addition =
   (typeof ADDED_TASK_FIELDS)[number] | (typeof ADDED_CALLS)[number] | (typeof ADDED_FORMATS)[number]

@@ -3,8 +3,9 @@
  * Defines the frames of the control channel as schemas, and a strict decoder for each direction.
  *
  *   worker ── register ──▶ master        first frame, within 10 s of the connection
- *   worker ── state, stats, output, output_batch, ping ──▶ master
- *   worker ◀── config_changed, drain, ping, task_cancelled (D117), task_assign (reserved, never sent) ── master
+ *   worker ── state, stats, output, output_batch, logs, ping ──▶ master
+ *   worker ◀── config_changed, drain, ping, task_cancelled (D117), read_logs (D181) ── master
+ *   worker ◀── task_assign (reserved, never sent) ── master
  *
  * Decoding is strict: an unknown type or field, or a wrong value, is a {@link FrameFault}.
  * @see D5, D6, D10, D12, D37, D136
@@ -14,6 +15,7 @@ import { MAX_OUTPUTS_PER_FRAME } from './limits.ts'
 import { AnyObject, AutomationType, Maybe, Name, Nullable, Seconds, Strict, WorkerId } from './names.ts'
 import { lazyValidator, type Validator } from './validator.ts'
 import { WorkerLabels } from './worker-labels.ts'
+import { logsFields, readLogsFields } from './worker-logs.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const Gen = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -33,14 +35,23 @@ export const Hardware = Strict({
   hostname: Type.String(),
   kernel: Type.String(),
 })
-/** The age and counters of one slot. */
-export const SlotStats = Strict({ slot_id: Count, age_seconds: Type.Number({ minimum: 0 }), counters: AnyObject })
+/**
+ * The age and counters of one slot. `task_id` and `task_seconds`: the task that it runs, and for how long; absent
+ * without one, and before the feature `slot_tasks` (D196).
+ */
+export const SlotStats = Strict({
+  slot_id: Count,
+  age_seconds: Type.Number({ minimum: 0 }),
+  counters: AnyObject,
+  task_id: Type.Optional(Name),
+  task_seconds: Type.Optional(Type.Number({ minimum: 0 })),
+})
 export type SlotStats = Static<typeof SlotStats>
 const statsFields = { slots: Count, cpu_pct: Type.Number(), rss_mb: Type.Number(), ts: Seconds, metrics: AnyObject }
 /** The Stats object of the REST API. */
 export const Stats = Strict({ ...statsFields, per_slot: Type.Array(SlotStats) })
 export type Stats = Static<typeof Stats>
-const outputFields = { slot_id: Count, ts: Seconds, payload: AnyObject }
+const outputFields = { slot_id: Count, ts: Seconds, task_id: Type.Optional(Name), payload: AnyObject }
 /** One output in an `output_batch` frame. */
 export const Output = Strict(outputFields)
 export type Output = Static<typeof Output>
@@ -69,6 +80,7 @@ export const WORKER_FRAMES = {
     type: Type.Literal('output_batch'),
     outputs: Type.Array(Output, { minItems: 1, maxItems: MAX_OUTPUTS_PER_FRAME }),
   }),
+  logs: Strict({ type: Type.Literal('logs'), ...logsFields }),
   ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
 } as const
 
@@ -79,6 +91,7 @@ export const MASTER_FRAMES = {
   ping: Strict({ type: Type.Literal('ping'), id: Type.String() }),
   task_cancelled: Strict({ type: Type.Literal('task_cancelled'), task_id: Name, token: Gen }),
   task_assign: Strict({ type: Type.Literal('task_assign'), task_id: Name, payload: AnyObject }),
+  read_logs: Strict({ type: Type.Literal('read_logs'), ...readLogsFields }),
 } as const
 
 type FrameOf<S> = { [K in keyof S]: Static<S[K] & {}> }[keyof S]

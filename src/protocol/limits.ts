@@ -168,7 +168,10 @@ export const HANDSHAKE_WAIT_MS = 10_000
 /** Tasks that one page of a list has, if `limit` is omitted; the most that it may have and examine (D116). */
 export const TASK_PAGE = { limit: 100, maxLimit: 1_000, maxExamined: 5_000 } as const
 /** The `n` or `limit` of an inspection that names none (D9). */
-export const DEFAULT_N = { stream: 10, queue: 20, dead: 50, pool: 20, stats: 240 } as const
+export const DEFAULT_N = { stream: 10, queue: 20, dead: 50, pool: 20, stats: 240, logs: 200 } as const
+
+/** The maximum number of claims in one list of a pool (D186). */
+export const MAX_CLAIMS_LISTED = 1_000
 
 // Streams, statistics, history.
 /** Most entries of one output stream. */
@@ -187,10 +190,30 @@ export const STATS_FRAMES = 240
 export const MAX_RING_FRAME_BYTES = 131_072
 /** Changes that the history of one config keeps (D39). */
 export const CONFIG_HISTORY_ROWS = 50
-/** Samples that the statistics of one queue keep (D48). */
+/** Samples that the statistics of one queue return: the last hour (D48). */
 export const QUEUE_SAMPLES = 240
-/** Interval of the samples of a queue. */
-export const QUEUE_SAMPLE_EVERY_MS = 15_000
+
+// The history of queues (D166).
+/** One resolution in which the history is kept. */
+export interface HistoryResolution {
+  readonly stepMs: number
+  /** Number of steps that are kept, the current one included. */
+  readonly steps: number
+}
+/** The resolutions, finest first: 15 s for 2 hours, 1 min for 2 days, 15 min for 30 days. */
+export const HISTORY_RESOLUTIONS: readonly [HistoryResolution, HistoryResolution, HistoryResolution] = [
+  { stepMs: 15_000, steps: 480 },
+  { stepMs: 60_000, steps: 2_880 },
+  { stepMs: 900_000, steps: 2_880 },
+]
+/** Greatest number of steps of the history of one type in a response. */
+export const MAX_HISTORY_STEPS = 1_000
+/** Greatest number of steps of each type in a response with all types. */
+export const MAX_FLEET_HISTORY_STEPS = 250
+/** The longest range of a history that is given by its length, in seconds. */
+export const MAX_HISTORY_SECONDS = 2_592_000
+/** The longest step of a history, in seconds. */
+export const MAX_HISTORY_STEP_SECONDS = 86_400
 
 // Bulk changes of configs (D132).
 /** Greatest number of workers in one bulk change. */
@@ -205,6 +228,20 @@ export const MAX_REVISIONS = 256
 export const MAX_ENROLMENTS = 16
 /** Greatest number of rollout reports of a type (D148). */
 export const MAX_ROLLOUTS = 64
+/** Greatest number of operations of a type, those that have ended included (D189). */
+export const MAX_OPERATIONS = 32
+/** Number of the newest ended operations of a type that are kept (D189). */
+export const KEPT_OPERATIONS = 20
+/** Greatest number of workers in one operation (D189). */
+export const MAX_OPERATION_WORKERS = 10_000
+/** Number of workers in one part of a stored operation. */
+export const OPERATION_PART_WORKERS = 200
+/** Greatest number of parts of an operation. */
+export const MAX_OPERATION_PARTS = 64
+/** Largest part, in characters. */
+export const MAX_OPERATION_PART_CHARS = 1_048_576
+/** Greatest number of failures that an operation lists; the export has all of them. */
+export const MAX_OPERATION_FAILURES = 20
 /** Largest rollout report, as JSON. */
 export const MAX_ROLLOUT_BYTES = 16_384
 /** Greatest number of patterns of worker ids in an enrolment rule. */
@@ -252,6 +289,14 @@ export const DEFAULT_IDEMPOTENCY_TTL_SECONDS = 86_400
 /** Interval at which a master takes back tasks whose lease has expired. */
 export const SWEEP_EVERY_MS = 10_000
 
+// The audit log (D235).
+/** Entries that the audit log keeps. */
+export const AUDIT_LOG_LENGTH = 10_000
+/** Characters of one entry. */
+export const MAX_AUDIT_CHARS = 4_096
+/** The number of entries that one call appends or lists, at most. */
+export const MAX_AUDIT_PAGE = 500
+
 // The event stream (D31, D51).
 /** Most events that the event log keeps (D84). */
 export const EVENT_LOG_LENGTH = 10_000
@@ -283,5 +328,21 @@ export const WORKER_SILENCE_MS = 45_000
 export const WORKER_BUFFER_FRAMES = 1_024
 /** Bytes that a disconnected worker buffers; the oldest frames are dropped beyond it. */
 export const WORKER_BUFFER_BYTES = 16_777_216
+// The log of a worker (D181).
+/** Log entries that a worker keeps in memory: the newest. */
+export const LOG_RING_ENTRIES = 5_000
+/** Bytes of these entries, as JSON. */
+export const LOG_RING_BYTES = 1_048_576
+/** Largest of these entries; a larger one loses its fields and the end of its message. */
+export const MAX_LOG_ENTRY_BYTES = 16_384
+/** Greatest number of log entries in a response. */
+export const MAX_LOG_ENTRIES_PER_READ = 1_000
+/** Bytes of log entries after which a response ends early. Below 2 bytes for each of {@link MAX_JSON_VALUES}. */
+export const MAX_LOG_READ_BYTES = 196_608
+/** Time within which a worker has to respond to `read_logs`. */
+export const LOG_READ_WITHIN_MS = 5_000
+/** Reads of logs that wait for workers, in one master and of one worker. */
+export const LOG_READS = { waiting: 32, waitingPerWorker: 4 } as const
+
 /** Metrics of plugins that one worker keeps. */
 export const MAX_METRIC_NAMES = 500

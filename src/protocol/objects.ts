@@ -14,7 +14,6 @@ import {
   FieldErrorBody,
   InvalidBody,
   OutputEntry,
-  PoolItem,
   QueueItem,
   ErrorBody,
   StatsSummary,
@@ -23,6 +22,7 @@ import {
   WorkerBody,
   WorkerSummary,
 } from './rest.ts'
+import { PoolItem } from './pool-claims.ts'
 import { PoolClaim, ReservedTask } from './rpc.ts'
 import { TaskPlace } from './task-state.ts'
 import { RPC_CALLS, RpcCall, RpcResponseBody } from './rpc-in-full.ts'

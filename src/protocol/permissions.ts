@@ -5,7 +5,8 @@
  *
  *   read       records, configs with their secrets masked, queues, outputs, events, dry runs
  *   submit     queue tasks and look them up
- *   operate    drain and forget workers, replay dead tasks, cancel tasks, set `enabled` and `slots` of a config
+ *   operate    drain and forget workers, replay dead tasks, cancel tasks, set `enabled` and `slots` of a config,
+ *              acknowledge items of the attention list, operations of these kinds
  *   consume    pop outputs, which removes them
  *   purge      remove dead tasks
  *   configure  change every field of a config, many configs, revisions, enrolment rules, rollout reports, and claims

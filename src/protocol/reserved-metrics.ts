@@ -5,6 +5,8 @@
  *
  *   counter.muster.runs_ok|runs_failed|runs_released     runs of a batch automation, by their end
  *   counter.muster.run_ms_le.<i>                         runs that ended ok or failed, by their duration
+ *   counter.muster.runs_died                             failed runs after which their task was dead (D151)
+ *   counter.muster.last_error_runs                       failed runs with the error of the newest one (D151)
  *   counter.muster.slot_failures                         slots that could not start; continuous runs that threw
  *   gauge.muster.config_gen                              the generation that the counters belong to
  *   gauge.muster.tasks_held                              leases, plus 1 while a reserve is under way
@@ -21,6 +23,8 @@ export const RESERVED_METRICS = {
   runsOk: 'counter.muster.runs_ok',
   runsFailed: 'counter.muster.runs_failed',
   runsReleased: 'counter.muster.runs_released',
+  runsDied: 'counter.muster.runs_died',
+  lastErrorRuns: 'counter.muster.last_error_runs',
   slotFailures: 'counter.muster.slot_failures',
   configGen: 'gauge.muster.config_gen',
   tasksHeld: 'gauge.muster.tasks_held',

@@ -4,6 +4,8 @@
  * Requests are strict; responses may gain fields. Keys are the wire's snake_case.
  */
 import { Type, type Static } from 'typebox'
+import { EnvironmentBody } from './environment.ts'
+import { DepartureBody } from './departures.ts'
 import { QueuePause, QueueTotals } from './events.ts'
 import { Hardware, Stats, WORKER_STATES } from './frames.ts'
 import { DEFAULT_N, MAX_TASKS_PER_BATCH, QUEUE_SAMPLES } from './limits.ts'
@@ -111,6 +113,10 @@ export const WorkerBody = ResponseObject({
   refused_config_gen: Type.Optional(Nullable(Type.Integer())),
   config_revision: Type.Optional(Nullable(Type.String())),
   ended: Type.Optional(Type.Boolean()),
+  /** Of a drain that is set (D195); null also if an earlier release recorded it. */
+  drain_requested_at: Type.Optional(Nullable(Seconds)),
+  drain_requested_by: Type.Optional(Nullable(Type.String())),
+  departure: Type.Optional(Nullable(DepartureBody)),
 })
 export type WorkerBody = Static<typeof WorkerBody>
 /** The Stats object with `view=summary` (D47). */
@@ -138,8 +144,8 @@ export type ConfigBody = Static<typeof ConfigBody>
 /** The body of PUT claim (D51). */
 export const ClaimBody = Strict({ managed_by: ManagedBy })
 export type ClaimBody = Static<typeof ClaimBody>
-/** The query of the event stream. `batched`: changes that were recorded together arrive as one event (D135). */
-export const EventsQuery = Strict({ batched: Type.Optional(Type.Boolean()) })
+/** The query of the event stream. `batched`: see D135. `workers`: false leaves out the events of workers (D162). */
+export const EventsQuery = Strict({ batched: Type.Optional(Type.Boolean()), workers: Type.Optional(Type.Boolean()) })
 
 /** The query of PUT and DELETE claim. `force`: also replace or delete the claim of another manager (D66). */
 export const ClaimQuery = Strict({ force: Type.Optional(Type.Boolean()) })
@@ -162,6 +168,8 @@ export const OutputEntry = ResponseObject({
   id: Type.String(),
   slot_id: Type.Integer(),
   ts: Seconds,
+  worker_id: Type.Optional(Type.String()),
+  task_id: Type.Optional(Type.String()),
   payload: AnyObject,
 })
 export type OutputEntry = Static<typeof OutputEntry>
@@ -340,6 +348,8 @@ export const OverviewBody = ResponseObject({
         RUNNING: Type.Integer(),
         ERROR: Type.Integer(),
         DRAINING: Type.Integer(),
+        /** Of those in ERROR. The states also count workers that are not connected. */
+        connected_in_error: Type.Optional(Type.Integer()),
       }),
       slots: Type.Integer(),
       queue: Nullable(QueueTotals),
@@ -349,19 +359,6 @@ export const OverviewBody = ResponseObject({
   ),
 })
 export type OverviewBody = Static<typeof OverviewBody>
-
-// Pools
-/** An item of a pool. */
-export const PoolItem = ResponseObject({
-  id: Type.String(),
-  tags: AnyObject,
-  payload: AnyObject,
-  expires_at: Nullable(Seconds),
-  in_use_until: Nullable(Seconds),
-})
-/** The size of a pool and its first items. */
-export const PoolBody = ResponseObject({ size: Type.Integer(), items: Type.Array(PoolItem) })
-export type PoolBody = Static<typeof PoolBody>
 
 // Health and identity
 /** The response of `/healthz`. */
@@ -373,7 +370,7 @@ export const ReadyBody = ResponseObject({
   warnings: Type.Optional(Type.Array(Type.String())),
 })
 export type ReadyBody = Static<typeof ReadyBody>
-/** What the token of the request may do, and what the master is. */
+/** What the token of the request may do, and what the master is. `environment`: missing if the master has no name. */
 export const MeBody = ResponseObject({
   role: Type.Union([Type.Literal('admin'), Type.Literal('scoped'), Type.Literal('worker'), Type.Literal('scaler')]),
   automations: Type.Array(Type.String()),
@@ -388,7 +385,14 @@ export const MeBody = ResponseObject({
   limits: ResponseObject({ submit_rps_per_token: Type.Number(), max_body_bytes: Type.Integer() }),
   permissions: Type.Array(Type.Enum([...PERMISSIONS])),
   name: Nullable(Type.String()),
+  /** Patterns of worker ids, of a token that is limited to some workers. */
+  workers: Type.Optional(Type.Array(Type.String())),
+  /** Unix seconds, of a token that expires. */
+  expires_at: Type.Optional(Type.Number()),
+  /** The name of the issuer in SVC_JWT_ISSUERS, of a JWT. */
+  issuer: Type.Optional(Type.String()),
   features: Type.Optional(Type.Array(Type.String())),
+  environment: Type.Optional(EnvironmentBody),
   masters: Type.Optional(
     Type.Array(ResponseObject({ version: Nullable(Type.String()), layout: Nullable(Type.Integer()) })),
   ),

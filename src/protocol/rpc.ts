@@ -131,6 +131,9 @@ export const RPC = {
       hold_ms: HoldMs,
       n: Maybe(Type.Integer({ minimum: 1, maximum: 1_000 })),
       match: Maybe(Type.Record(Type.String(), Tag)),
+      /** Who claims, for people (D186). */
+      slot_id: Maybe(Type.Integer({ minimum: 0 })),
+      task_id: Maybe(Name),
     }),
     result: Strict({ claims: Type.Array(PoolClaim) }),
   },

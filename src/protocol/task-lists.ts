@@ -4,15 +4,19 @@
  */
 import { Type, type Static } from 'typebox'
 import { MAX_LABELS_PER_TASK, MAX_NAME_CHARS, TASK_PAGE } from './limits.ts'
-import { Nullable, Seconds, Strict } from './names.ts'
+import { Name, Nullable, Seconds, Strict } from './names.ts'
 import { QueueItem } from './rest.ts'
 import { STORED_PLACES, StoredPlace } from './task-state.ts'
 
-/** The query of a list of tasks (D116). `label` is `key:value` and may be repeated. */
+/**
+ * The query of a list of tasks (D116). `label` is `key:value` and may be repeated. `worker_id`: only tasks that this
+ * worker has in flight (D197).
+ */
 export const TaskListQuery = Strict({
   place: Type.Optional(Type.Enum([...STORED_PLACES])), // An enum has one fault that names all values.
   label: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_LABELS_PER_TASK })),
   text: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS })),
+  worker_id: Type.Optional(Name),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: TASK_PAGE.maxLimit, default: TASK_PAGE.limit })),
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
 })

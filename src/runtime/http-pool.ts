@@ -43,6 +43,8 @@ export interface HttpPoolOptions {
   readonly maxResponseBytes?: number
   /** Timeout of establishing a connection. */
   readonly connectMs?: number
+  /** PEM text of the CA certificates that verify the server, in place of those of the system. */
+  readonly ca?: string
 }
 
 export type CreateHttpPool = (origin: string, options: HttpPoolOptions) => HttpPool
@@ -50,7 +52,7 @@ export type CreateHttpPool = (origin: string, options: HttpPoolOptions) => HttpP
 /** Creates a pool of undici. Connections have one request at a time; the callers limit the time of each request. */
 export const createHttpPool: CreateHttpPool = (
   origin,
-  { connections, keepAliveMaxTimeoutMs, maxResponseBytes, connectMs },
+  { connections, keepAliveMaxTimeoutMs, maxResponseBytes, connectMs, ca },
 ) =>
   new Pool(origin, {
     connections,
@@ -59,5 +61,5 @@ export const createHttpPool: CreateHttpPool = (
     bodyTimeout: 0,
     ...(keepAliveMaxTimeoutMs !== undefined && { keepAliveMaxTimeout: keepAliveMaxTimeoutMs }),
     ...(maxResponseBytes !== undefined && { maxResponseSize: maxResponseBytes }),
-    ...(connectMs !== undefined && { connect: { timeout: connectMs } }),
+    connect: { ...(connectMs !== undefined && { timeout: connectMs }), ...(ca !== undefined && { ca }) },
   })

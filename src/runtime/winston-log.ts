@@ -11,6 +11,7 @@
 import type { Writable } from 'node:stream'
 import { createLogger, format, transports, type Logger } from 'winston'
 import type { Clock } from './clock.ts'
+import { CONTROLS } from './control-characters.ts'
 import { boundLogFields, type Log, type LogFields, type LogLevel } from './log.ts'
 
 export interface LogOptions {
@@ -21,12 +22,11 @@ export interface LogOptions {
   readonly stream?: Writable
 }
 
-const MAX_FIELD_CHARS = 8_192
+/** Length at which a message and a field of a log line are cut. */
+export const MAX_LOG_FIELD_CHARS = 8_192
 const MAX_LINE_CHARS = 65_536
 /** Keys of the line itself; a field of that name gets an underscore in front. */
 const RESERVED = new Set(['time', 'level', 'message'])
-// oxlint-disable-next-line no-control-regex -- Control characters are what it finds.
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
 export interface ClosableLog extends Log {
   /** Resolves when every line has left the process; to be awaited before it ends. */
@@ -53,7 +53,7 @@ export function createLog(options: LogOptions): ClosableLog {
       logger.log({
         level,
         message: '',
-        line: cut(line(time, level, message, { ...boundLogFields(), ...fields }), MAX_LINE_CHARS),
+        line: cutText(line(time, level, message, { ...boundLogFields(), ...fields }), MAX_LINE_CHARS),
       })
     }
   return {
@@ -74,7 +74,12 @@ function closed(logger: Logger): Promise<void> {
 }
 
 function jsonLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
-  return JSON.stringify({ time, level, message: cut(message, MAX_FIELD_CHARS), ...Object.fromEntries(cleaned(fields)) })
+  return JSON.stringify({
+    time,
+    level,
+    message: cutText(message, MAX_LOG_FIELD_CHARS),
+    ...Object.fromEntries(cleaned(fields)),
+  })
 }
 
 function textLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
@@ -82,7 +87,7 @@ function textLine(time: string, level: LogLevel, message: string, fields: LogFie
     ([key, value]) =>
       ` ${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? escaped(value) : JSON.stringify(value)}`,
   )
-  return `${time} ${level.padEnd(5)} ${escaped(cut(message, MAX_FIELD_CHARS))}${pairs.join('')}`
+  return `${time} ${level.padEnd(5)} ${escaped(cutText(message, MAX_LOG_FIELD_CHARS))}${pairs.join('')}`
 }
 
 function cleaned(fields: LogFields): readonly [string, unknown][] {
@@ -94,24 +99,25 @@ function cleaned(fields: LogFields): readonly [string, unknown][] {
 /** A value that JSON can hold, cut to its bound. */
 function plain(value: unknown): unknown {
   if (value instanceof Error) return describeError(value)
-  if (typeof value === 'string') return cut(value, MAX_FIELD_CHARS)
+  if (typeof value === 'string') return cutText(value, MAX_LOG_FIELD_CHARS)
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return value
   try {
     const text = JSON.stringify(value)
-    return text.length > MAX_FIELD_CHARS ? cut(text, MAX_FIELD_CHARS) : value
+    return text.length > MAX_LOG_FIELD_CHARS ? cutText(text, MAX_LOG_FIELD_CHARS) : value
   } catch {
     return '[not serialisable]' // A cycle or a throwing getter must not lose the line.
   }
 }
 
-function describeError(error: Error): Record<string, unknown> {
+/** The name, message, code, stack and causes of an error, each cut to its bound. */
+export function describeError(error: Error): Record<string, unknown> {
   const { code } = error as { code?: string | number }
   return {
     name: error.name,
-    message: cut(error.message, MAX_FIELD_CHARS),
+    message: cutText(error.message, MAX_LOG_FIELD_CHARS),
     ...(code === undefined ? {} : { code }),
-    stack: cut(error.stack ?? '', MAX_FIELD_CHARS),
+    stack: cutText(error.stack ?? '', MAX_LOG_FIELD_CHARS),
     ...(error.cause === undefined ? {} : { cause: plain(error.cause) }),
   }
 }
@@ -119,6 +125,7 @@ function describeError(error: Error): Record<string, unknown> {
 const escaped = (text: string): string =>
   text.replaceAll(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-function cut(text: string, chars: number): string {
+/** Cuts a text, and appends its length if it was longer. */
+export function cutText(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, chars)}…[cut, ${text.length} characters]`
 }

@@ -13,7 +13,7 @@ import {
   MIN_HOLD_MS,
   MIN_VISIBILITY_MS,
 } from '../protocol/index.ts'
-import type { LeaseRef, Ref } from './backend.ts'
+import type { LeaseRef, PoolHolder, Ref } from './backend.ts'
 
 /** Items in one call of `tasks`; the master splits larger ones. */
 export const MAX_TASK_ITEMS = 500
@@ -35,6 +35,11 @@ export function integer(what: string, value: number, min: number, max: number): 
 
 export function text(what: string, value: string): void {
   if (typeof value !== 'string') throw wrong(what, 'text', value)
+}
+
+export function textWithin(what: string, value: string, maxChars: number): void {
+  text(what, value)
+  if (value.length > maxChars) throw wrong(what, `text of at most ${maxChars} characters`, value.length)
 }
 
 /** Any text of 1 to 256 characters that has a UTF-8 form. */
@@ -77,6 +82,11 @@ export const lease = (l: LeaseRef): void => {
   integer('token', l.token, 0, ANY)
 }
 export const hold = (ms: number): void => integer('holdMs', ms, MIN_HOLD_MS, MAX_HOLD_MS)
+export const holder = ({ type, slotId, taskId }: PoolHolder): void => {
+  name('holder.type', type)
+  optional(slotId, (slot) => integer('holder.slotId', slot, 0, ANY))
+  optional(taskId, (task) => name('holder.taskId', task))
+}
 export const visibility = (ms: number): void => integer('visibilityMs', ms, MIN_VISIBILITY_MS, MAX_VISIBILITY_MS)
 export const ttl = (what: string, ms: number): void => integer(what, ms, 1_000, MAX_TTL_MS)
 const n = (value: number): void => integer('n', value, 1, MAX_N)

@@ -5,7 +5,16 @@
  *
  * `CHECKS` has one function per method, with the parameters of that method. Those of `tasks` are in task-arguments.ts.
  */
-import { BULK_STEP_WORKERS, isTallyName, MAX_N, MAX_REVISIONS } from '../protocol/index.ts'
+import {
+  BULK_STEP_WORKERS,
+  isTallyName,
+  MAX_AUDIT_CHARS,
+  MAX_AUDIT_PAGE,
+  MAX_N,
+  MAX_OPERATION_PART_CHARS,
+  MAX_OPERATION_PARTS,
+  MAX_REVISIONS,
+} from '../protocol/index.ts'
 import {
   MAX_PUSH_ENTRIES,
   MAX_PAGE,
@@ -13,6 +22,7 @@ import {
   wrong,
   integer,
   text,
+  textWithin,
   name,
   names,
   list,
@@ -21,13 +31,15 @@ import {
   ref,
   lease,
   hold,
+  holder,
   ttl,
   refs,
   piece,
   inspect,
 } from './argument-checks.ts'
 import type { Checks } from './argument-checks.ts'
-import type { Backend, BulkChange, BulkPut, Enrolment, TallyIncrement } from './backend.ts'
+import type { Backend, BulkChange, BulkPut, Enrolment, RollupIncrement, TallyIncrement } from './backend.ts'
+import { isPeakName, isSumName, resolutionOf } from './rollup-steps.ts'
 import { TASK_CHECKS } from './task-arguments.ts'
 
 /** The groups that are called by name. */
@@ -38,6 +50,9 @@ export type GroupName =
   | 'revisions'
   | 'enrolments'
   | 'rollouts'
+  | 'operations'
+  | 'audit'
+  | 'rollups'
   | 'stats'
   | 'streams'
   | 'tasks'
@@ -45,6 +60,8 @@ export type GroupName =
   | 'kv'
   | 'locks'
   | 'counters'
+
+const operationPart = (part: string): void => textWithin('part', part, MAX_OPERATION_PART_CHARS)
 
 function enrolment({ revision, variant, managedBy }: Enrolment): void {
   name('revision', revision)
@@ -85,6 +102,13 @@ function increment({ revision, counters }: TallyIncrement): void {
   }
 }
 
+function rollup({ type, peaks, sums }: RollupIncrement): void {
+  name('type', type)
+  for (const peak of Object.keys(peaks)) if (!isPeakName(peak)) throw wrong('peak', 'one or two letters', peak)
+  for (const sum of Object.keys(sums)) if (!isSumName(sum)) throw wrong('sum', 'a letter and a number below 100', sum)
+  for (const value of [...Object.values(peaks), ...Object.values(sums)]) integer('value', value, 0, ANY)
+}
+
 export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
   meta: {
     info: () => undefined,
@@ -118,8 +142,15 @@ export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
       each('items', items, (item) => {
         ref(item)
         name('conn', item.conn)
+        if (item.end === undefined) return
+        integer('code', item.end.code, 0, 65_535)
+        text('reason', item.end.reason)
       }),
-    drain: refs,
+    drain: (items) =>
+      each('items', items, (item) => {
+        ref(item)
+        optional(item.actor ?? null, (actor) => name('actor', actor))
+      }),
     manage: (items) =>
       each('items', items, (item) => {
         ref(item)
@@ -194,6 +225,52 @@ export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
     list: (type) => name('type', type),
     heads: (types) => names('types', types),
   },
+  operations: {
+    create: (type, id, head, parts) => {
+      names('id', [type, id])
+      text('head', head)
+      list('parts', parts, 0, MAX_OPERATION_PARTS)
+      each('parts', parts, operationPart)
+    },
+    update: (type, id, version, head, parts) => {
+      names('id', [type, id])
+      integer('version', version, 1, ANY)
+      text('head', head)
+      list('parts', parts, 0, MAX_OPERATION_PARTS)
+      each('parts', parts, ({ n, text: part }) => {
+        integer('n', n, 0, MAX_OPERATION_PARTS)
+        operationPart(part)
+      })
+    },
+    remove: (type, id) => names('id', [type, id]),
+    heads: (types) => names('types', types),
+    part: (type, id, n) => {
+      names('id', [type, id])
+      integer('n', n, 0, MAX_OPERATION_PARTS)
+    },
+  },
+  audit: {
+    append: (entries) => {
+      list('entries', entries, 0, MAX_AUDIT_PAGE)
+      each('entries', entries, (entry) => textWithin('entry', entry, MAX_AUDIT_CHARS))
+    },
+    list: (before, limit) => {
+      optional(before, (n) => integer('before', n, 1, ANY))
+      integer('limit', limit, 1, MAX_AUDIT_PAGE)
+    },
+  },
+  rollups: {
+    add: (increments) => {
+      list('increments', increments, 0, MAX_N)
+      each('increments', increments, rollup)
+    },
+    read: (type, stepMs, fromMs, toMs) => {
+      name('type', type)
+      resolutionOf(stepMs)
+      integer('fromMs', fromMs, 0, ANY)
+      integer('toMs', toMs, 0, ANY)
+    },
+  },
   stats: {
     read: (of, sinceSeconds, limit) => {
       ref(of)
@@ -246,6 +323,7 @@ export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
         name('owner', request.owner)
         integer('n', request.n, 1, MAX_PAGE)
         hold(request.holdMs)
+        optional(request.holder ?? null, holder)
       })
     },
     extend: (pool, items) => {
@@ -260,6 +338,11 @@ export const CHECKS: { readonly [G in GroupName]: Checks<Backend[G]> } = {
       each('leases', items, lease)
     },
     list: (pool, count) => inspect(pool, count),
+    claims: (pool, count, id) => {
+      name('pool', pool)
+      integer('n', count, 1, MAX_PAGE)
+      optional(id, (item) => name('id', item))
+    },
     sizes: (pools) => names('pools', pools),
   },
   kv: {

@@ -25,10 +25,13 @@
  * - STORAGE_LOCKED: only from `open`.
  * - STORAGE_SCHEMA: a newer release wrote the store. From `open`, and later if a newer release migrates a shared store.
  */
+import type { AuditLog } from './contract/audit.ts'
 import type { Bus } from './contract/bus.ts'
 import type { Configs, StatsHistory } from './contract/configs.ts'
 import type { Enrolments } from './contract/enrolments.ts'
+import type { Operations } from './contract/operations.ts'
 import type { Rollouts } from './contract/rollouts.ts'
+import type { Rollups } from './contract/rollups.ts'
 import type { EventLog } from './contract/events.ts'
 import type { Pools } from './contract/pools.ts'
 import type { Revisions } from './contract/revisions.ts'
@@ -40,12 +43,17 @@ import type { EpochMs } from './contract/common.ts'
 
 export type { ExtendHoldResult, LeaseRef } from './contract/common.ts'
 export type * from './contract/attempts.ts'
+export type * from './contract/audit.ts'
 export type * from './contract/bus.ts'
 export type * from './contract/cancels.ts'
 export type * from './contract/configs.ts'
+export type * from './contract/dead-groups.ts'
 export type * from './contract/dead-letters.ts'
 export type * from './contract/enrolments.ts'
+export type * from './contract/replays.ts'
+export type * from './contract/operations.ts'
 export type * from './contract/rollouts.ts'
+export type * from './contract/rollups.ts'
 export type * from './contract/events.ts'
 export type * from './contract/outcomes.ts'
 export type * from './contract/pauses.ts'
@@ -103,6 +111,9 @@ export interface Backend {
   readonly revisions: Revisions
   readonly enrolments: Enrolments
   readonly rollouts: Rollouts
+  readonly operations: Operations
+  readonly audit: AuditLog
+  readonly rollups: Rollups
   readonly stats: StatsHistory
   readonly streams: Streams
   readonly tasks: Tasks

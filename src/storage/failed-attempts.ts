@@ -5,10 +5,11 @@
  */
 import { MAX_ATTEMPT_ERROR_CHARS, MAX_KEPT_ATTEMPTS } from '../protocol/index.ts'
 import type { FailedAttempt, RunHistory } from './contract/attempts.ts'
+import { replayOf, withoutReplay, withReplay, type StoredAttempt } from './replay-marks.ts'
 
-/** Adds an attempt; beyond five, the oldest is dropped. */
-export function withAttempt(attempts: readonly FailedAttempt[], newest: FailedAttempt): readonly FailedAttempt[] {
-  return [...attempts, newest].slice(-MAX_KEPT_ATTEMPTS)
+/** Adds an attempt; beyond five, the oldest is dropped. The newest one carries the replay of the task. */
+export function withAttempt(attempts: readonly StoredAttempt[], newest: FailedAttempt): readonly StoredAttempt[] {
+  return withReplay([...attempts, newest], replayOf(attempts)).slice(-MAX_KEPT_ATTEMPTS)
 }
 
 /** The error of a failed attempt, without half a surrogate pair at the cut. */
@@ -19,8 +20,8 @@ export function attemptError(error: string): string {
 }
 
 /** The field of a result that shows the attempts; absent if there is none. */
-export function attemptsOf(attempts: readonly FailedAttempt[]): Pick<RunHistory, 'attempts'> {
-  return attempts.length === 0 ? {} : { attempts }
+export function attemptsOf(attempts: readonly StoredAttempt[]): Pick<RunHistory, 'attempts'> {
+  return attempts.length === 0 ? {} : { attempts: withoutReplay(attempts) }
 }
 
 /** The text of attempts, by which a list ends early. */

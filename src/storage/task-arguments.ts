@@ -26,6 +26,20 @@ import type { Checks } from './argument-checks.ts'
 import type { Tasks } from './backend.ts'
 import { listCursor } from './list-cursor.ts'
 
+const deadGroup = (group: string): void => {
+  if (!/^[\da-f]{16}$/.test(group)) throw wrong('group', '16 hexadecimal digits', group)
+}
+
+const replayId = (replay: string | undefined): void => {
+  if (replay !== undefined && !/^[\w-]{1,64}$/.test(replay))
+    throw wrong('replay', '1 to 64 letters, digits and -', replay)
+}
+
+const replays = (type: string, ids: readonly string[]): void => {
+  name('type', type)
+  batch('replays', ids, replayId)
+}
+
 export const TASK_CHECKS: Checks<Tasks> = {
   submit: (type, idempotencyTtlMs, tasks, maxLength) => {
     name('type', type)
@@ -104,16 +118,53 @@ export const TASK_CHECKS: Checks<Tasks> = {
     inspect(type, count, bytes)
     if (after !== undefined) integer('after', after, 0, ANY)
   },
-  replay: (type, count, newestDeath) => {
+  replay: (type, count, newestDeath, replay) => {
     name('type', type)
     integer('n', count, 1, MAX_TASK_ITEMS)
     if (newestDeath !== undefined) integer('newestDeath', newestDeath, 0, ANY)
+    replayId(replay)
   },
   newestDeath: (type) => name('type', type),
   clearDead: (type) => name('type', type),
-  applyToDead: (type, _action, ids) => {
+  applyToDead: (type, _action, ids, replay) => {
     name('type', type)
+    replayId(replay)
     batch('ids', ids, (id) => name('id', id))
+  },
+  deadGroups: (type) => name('type', type),
+  groupDead: (type, count) => {
+    name('type', type)
+    integer('n', count, 1, MAX_TASK_ITEMS)
+  },
+  newestDead: (type, group, before, count, bytes) => {
+    name('type', type)
+    optional(group, deadGroup)
+    optional(before, listCursor)
+    integer('n', count, 1, MAX_TASK_ITEMS)
+    piece(bytes)
+  },
+  replayCounts: replays,
+  forgetReplays: replays,
+  applyToDeadGroup: (type, group, _action, diedBeforeMs, count, pace, replay) => {
+    name('type', type)
+    replayId(replay)
+    deadGroup(group)
+    integer('diedBeforeMs', diedBeforeMs, 0, ANY)
+    integer('n', count, 1, MAX_TASK_ITEMS)
+    if (pace === undefined) return
+    integer('delayMs', pace.delayMs, 0, ANY)
+    if (!(pace.intervalMs > 0 && pace.intervalMs <= MAX_RETRY_IN_MS))
+      throw wrong('intervalMs', 'above 0, at most a day', pace.intervalMs)
+  },
+  deadTask: (type, id) => {
+    name('type', type)
+    name('id', id)
+  },
+  replayEdited: (type, id, diedAtMs, body) => {
+    name('type', type)
+    name('id', id)
+    integer('diedAtMs', diedAtMs, 0, ANY)
+    text('body', body)
   },
   counts: (types) => names('types', types),
   countDue: (type, withinMs) => {

@@ -1,7 +1,7 @@
 /** @module worker-test/row  Defines one row of the conformance kit as data. */
 import type { Trial } from './trial.ts'
 
-type Area = 'connect' | 'config' | 'tasks' | 'ends' | 'output' | 'secrets' | 'tolerance'
+type Area = 'connect' | 'config' | 'tasks' | 'ends' | 'output' | 'secrets' | 'tolerance' | 'logs'
 
 export interface Row {
   /** `W01`, …: never given to another row. */

@@ -13,7 +13,8 @@
  * The reconnect delay is drawn from [d/2, d], with d = 1, 2, 4 … 30 s, and resets after 30 s of connection. The workers
  * of a fleet therefore reconnect spread over time (G13). A Retry-After header is a lower bound, up to 30 s (D68). The
  * master pings every 20 s, so 45 s without data count as a dead connection (G12). The token is read for each attempt,
- * so a rotated token takes effect.
+ * so a rotated token takes effect. A token that expires is replaced before: once 80 % of its lifetime have passed and
+ * its file has another one, the channel connects again with that.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
@@ -45,6 +46,7 @@ import {
 } from '../runtime/index.ts'
 import type { MasterFeatures } from './master-features.ts'
 import type { Outbox } from './outbox.ts'
+import { renewalMsOf } from './token-lifetime.ts'
 
 const HANDSHAKE_MS = 15_000
 /** How long to wait for the response to the first ping. A master that sends none counts as connected after that. */
@@ -86,6 +88,9 @@ interface DialedSocket extends FrameSocket {
  */
 export type Dial = (url: string, headers: Readonly<Record<string, string>>) => DialedSocket
 
+/** How often a token that is to be replaced is compared with its file. */
+const TOKEN_CHECK_MS = 2_000
+
 export interface ChannelDeps {
   readonly clock: Clock
   readonly timers: Timers
@@ -121,6 +126,9 @@ export class ControlChannel {
   #cancelRetry: Cancel | undefined
   #cancelSilence: Cancel | undefined
   #cancelGreeting: Cancel | undefined
+  #cancelRenewal: Cancel | undefined
+  /** Whether the connection is closed to use a new token: the next one follows immediately. */
+  #isRenewing = false
   /** The id of the first ping while its response is outstanding. */
   #greeting: string | undefined
   #lastByteMs = 0
@@ -182,8 +190,9 @@ export class ControlChannel {
     let refused = false
     const { dial = dialWebSocket, features, token, url, version } = this.#deps
     features.read({})
+    const bearerToken = token()
     const socket = dial(url, {
-      authorization: `Bearer ${token()}`,
+      authorization: `Bearer ${bearerToken}`,
       [FEATURE_HEADERS.features]: FEATURES.join(', '),
       ...(version !== undefined && { [FEATURE_HEADERS.version]: version }),
     })
@@ -191,7 +200,10 @@ export class ControlChannel {
     this.#socket = socket
     this.#retryAfterMs = 0
     this.#watch(HANDSHAKE_MS)
-    socket.on('open', () => this.#opened(socket))
+    socket.on('open', () => {
+      this.#opened(socket)
+      this.#renewLater(bearerToken)
+    })
     socket.on('message', (data, isBinary) => this.#received(socket, data, isBinary))
     socket.on('ping', () => this.#markAlive())
     socket.on('unexpected-response', (request, response) => {
@@ -202,6 +214,22 @@ export class ControlChannel {
     })
     socket.on('error', (error) => refused || this.#deps.log.warn('control channel error', { error: error.message }))
     socket.on('close', (code, reason) => this.#closed(code, reason.toString()))
+  }
+
+  /** Connects again with the next token, if this one expires. */
+  #renewLater(bearerToken: string): void {
+    const { clock, timers, token } = this.#deps
+    const renewalMs = renewalMsOf(bearerToken)
+    if (renewalMs === null) return
+    const check = (): void => {
+      if (token() === bearerToken || !this.#isOpen) {
+        this.#cancelRenewal = timers.after(TOKEN_CHECK_MS, check)
+        return
+      }
+      this.#isRenewing = true
+      this.reconnect('the worker token expires soon')
+    }
+    this.#cancelRenewal = timers.after(Math.max(0, renewalMs - clock.wallMs()), check)
   }
 
   #opened(socket: FrameSocket): void {
@@ -285,6 +313,7 @@ export class ControlChannel {
     this.#socket = undefined
     this.#cancelSilence?.()
     this.#cancelGreeting?.()
+    this.#cancelRenewal?.()
     outbox.detach()
     if (wasOpen) onClose()
     if (this.#ended) return
@@ -298,7 +327,11 @@ export class ControlChannel {
     if (code === CLOSE.INVALID_TOKEN) this.#tokenRefused(`close code ${code}`)
     if (code === CLOSE.POLICY && reason.startsWith(REPLACED))
       log.warn('another process registered with the ID of this worker: set a different SVC_WORKER_ID for each worker')
-    const delayMs = Math.max(this.#backoff.nextMs(), retryAfterDelayMs(this.#retryAfterMs, this.#deps.random))
+    const isRenewing = this.#isRenewing
+    this.#isRenewing = false
+    const delayMs = isRenewing
+      ? 0
+      : Math.max(this.#backoff.nextMs(), retryAfterDelayMs(this.#retryAfterMs, this.#deps.random))
     log.info('control channel closed', { code, reason, retry_in_ms: Math.round(delayMs) })
     this.#cancelRetry = this.#deps.timers.after(delayMs, () => this.#connect())
   }

@@ -4,6 +4,24 @@
  */
 import type { SlotDeps } from '../automation/index.ts'
 import type { Log, LogFields, LogLevel } from '../runtime/index.ts'
+import type { LogRing } from './log-ring.ts'
+
+/** @returns a log that also adds each line to a ring, after it was written and only if its level is enabled. */
+export function logInto(ring: Pick<LogRing, 'add'>, log: Log): Log {
+  const both =
+    (level: LogLevel): Log[LogLevel] =>
+    (message, fields) => {
+      log[level](message, fields)
+      if (log.isEnabled(level)) ring.add(level, message, fields)
+    }
+  return {
+    debug: both('debug'),
+    info: both('info'),
+    warn: both('warn'),
+    error: both('error'),
+    isEnabled: (level) => log.isEnabled(level),
+  }
+}
 
 /** @returns a log that writes its lines inside `here`, so that they have the fields of the worker and not of a slot. */
 export function logWithin(here: (write: () => void) => void, log: Log): Log {

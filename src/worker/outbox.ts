@@ -44,10 +44,16 @@ interface Reports {
 }
 export type ReportName = keyof Reports
 
+/** One output as JSON text, in parts: `{"slot_id":0,"ts":1`, `,"task_id":"a"` or nothing, `,"payload":{}}`. */
+interface OutputParts {
+  readonly start: string
+  readonly task: string
+  readonly end: string
+}
+
 interface SealedFrame {
-  readonly text: string
+  readonly entries: readonly OutputParts[]
   readonly bytes: number
-  readonly outputs: number
 }
 
 export interface OutboxDeps {
@@ -55,6 +61,8 @@ export interface OutboxDeps {
   readonly timers: Timers
   readonly log: Log
   readonly reports: Reports
+  /** Whether the master of the current connection reads the task of an output (D188). */
+  readonly canNameTasks: () => boolean
   /** Maximum number of waiting frames; only tests set it. With full frames, the limit of 16 MiB applies first. */
   readonly maxFrames?: number
 }
@@ -63,7 +71,7 @@ export class Outbox {
   readonly #deps: OutboxDeps
   readonly #sealed: SealedFrame[] = []
   readonly #due = new Set<ReportName>()
-  #entries: string[] = []
+  #entries: OutputParts[] = []
   #openBytes = 0
   #sealedBytes = 0
   #grouping: Cancel | undefined
@@ -86,10 +94,17 @@ export class Outbox {
     return this.#sealed.length + (this.#entries.length > 0 ? 1 : 0)
   }
 
-  /** Buffers one output. @throws {RangeError} when it is larger than a frame. */
-  output(slotId: number, payload: JsonObject): void {
-    const entry = JSON.stringify({ slot_id: slotId, ts: toSeconds(this.#deps.clock.wallMs()), payload })
-    const bytes = Buffer.byteLength(entry) + 1
+  /**
+   * Buffers one output. @param taskId The task of the run, left out of an output that would become larger than a frame.
+   * @throws {RangeError} when it is larger than a frame.
+   */
+  output(slotId: number, payload: JsonObject, taskId: string | null = null): void {
+    const start = `{"slot_id":${slotId},"ts":${toSeconds(this.#deps.clock.wallMs())}`
+    const end = `,"payload":${JSON.stringify(payload)}}`
+    const plainBytes = start.length + Buffer.byteLength(end) + 1
+    const longTask = taskId === null ? '' : `,"task_id":${JSON.stringify(taskId)}`
+    const task = HEAD.length + plainBytes + Buffer.byteLength(longTask) + TAIL.length > MAX_FRAME_BYTES ? '' : longTask
+    const bytes = plainBytes + Buffer.byteLength(task)
     if (HEAD.length + bytes + TAIL.length > MAX_FRAME_BYTES) {
       throw new RangeError(
         `the output has ${bytes} bytes as JSON, and the maximum is ${MAX_FRAME_BYTES}; ` +
@@ -97,7 +112,7 @@ export class Outbox {
       )
     }
     if (HEAD.length + this.#openBytes + bytes + TAIL.length > MAX_FRAME_BYTES) this.#seal()
-    this.#entries.push(entry)
+    this.#entries.push({ start, task, end })
     this.#openBytes += bytes
     if (this.#entries.length >= MAX_OUTPUTS_PER_FRAME) this.#seal()
     this.#evictExcess()
@@ -111,6 +126,12 @@ export class Outbox {
   report(name: ReportName): void {
     this.#due.add(name)
     this.#flush()
+  }
+
+  /** Sends a response to a frame now, or drops it while the socket is behind: the master requests it again. */
+  respond(text: string): void {
+    const sink = this.#sink
+    if (sink !== undefined && sink.bufferedAmount < SOCKET_HIGH_BYTES) this.#send(sink, text)
   }
 
   /** Starts sending to a registered connection: state and stats first, then the waiting outputs. */
@@ -145,7 +166,7 @@ export class Outbox {
       const frame = this.#sealed.shift()
       if (frame === undefined) return
       this.#sealedBytes -= frame.bytes
-      this.#send(sink, frame.text)
+      this.#send(sink, frameText(frame.entries, this.#deps.canNameTasks()))
     }
   }
 
@@ -159,13 +180,8 @@ export class Outbox {
 
   #seal(): void {
     if (this.#entries.length === 0) return
-    const [only] = this.#entries
-    const text =
-      this.#entries.length === 1 && only !== undefined
-        ? `{"type":"output",${only.slice(1)}`
-        : `${HEAD}${this.#entries.join(',')}${TAIL}`
     const bytes = HEAD.length + this.#openBytes + TAIL.length
-    this.#sealed.push({ text, bytes, outputs: this.#entries.length })
+    this.#sealed.push({ entries: this.#entries, bytes })
     this.#sealedBytes += bytes
     this.#entries = []
     this.#openBytes = 0
@@ -179,7 +195,7 @@ export class Outbox {
       const oldest = this.#sealed.shift()
       if (oldest === undefined) return
       this.#sealedBytes -= oldest.bytes
-      this.#evicted += oldest.outputs
+      this.#evicted += oldest.entries.length
       this.#warn()
     }
   }
@@ -192,4 +208,11 @@ export class Outbox {
       outputs_evicted: this.#evicted,
     })
   }
+}
+
+/** The text of a frame, which depends on the master that receives it. */
+function frameText(entries: readonly OutputParts[], canNameTasks: boolean): string {
+  const texts = entries.map(({ start, task, end }) => `${start}${canNameTasks ? task : ''}${end}`)
+  const [only = ''] = texts
+  return texts.length === 1 ? `{"type":"output",${only.slice(1)}` : `${HEAD}${texts.join(',')}${TAIL}`
 }

@@ -26,6 +26,12 @@ const ITEM_BYTES = 128
 const MAX_ACK_WAIT_MS = 10
 const METHODS = ['tasks.ack', 'tasks.nack', 'tasks.release'] as const
 
+/** `outcome`: only of a nack. */
+interface SettleResult {
+  readonly ok: boolean
+  readonly outcome?: string
+}
+
 interface BatchRpc {
   batch(calls: readonly BatchedCall[], options?: RpcOptions): Promise<readonly BatchedResult[]>
 }
@@ -36,6 +42,8 @@ export interface OutcomeQueueDeps {
   readonly log: Log
   readonly rpc: BatchRpc
   readonly features: Pick<MasterFeatures, 'drop' | 'isDropped'>
+  /** Called when the master has moved a task to the dead-letter queue because of a nack. */
+  readonly onDied?: () => void
   /** Called when the master has no record of this worker. */
   readonly registerAgain: (why: string) => void
 }
@@ -134,9 +142,11 @@ export class OutcomeQueue {
   #applyResult(group: readonly Settlement[], outcome: BatchedResult): number {
     if (!outcome.ok) return this.#refused(group, outcome.error)
     this.#backoff.reset()
-    const results = (outcome.result as { results?: readonly { readonly ok: boolean }[] }).results ?? []
+    const results = (outcome.result as { results?: readonly SettleResult[] }).results ?? []
     for (const [index, { method, item }] of group.entries()) {
-      if (results[index]?.ok === true) continue
+      const result = results[index]
+      if (result?.outcome === 'dead') this.#deps.onDied?.()
+      if (result?.ok === true) continue
       this.#deps.log.warn(
         'the master rejected a task outcome: its lease had expired, so another worker may have the task',
         {

@@ -1,22 +1,33 @@
 /**
  * @module worker/slot-records
- * Keeps what the slots of a worker report: their metrics, and which of them failed in their last run.
+ * Keeps what the slots of a worker report: their metrics, their tasks, and which of them failed in their last run.
  */
-import { SlotMetrics, type SlotDeps } from '../automation/index.ts'
+import { SlotMetrics, type SlotDeps, type TaskSource } from '../automation/index.ts'
 import type { SlotStats } from '../protocol/index.ts'
+import type { Clock } from '../runtime/index.ts'
 import type { ActiveErrors } from './active-errors.ts'
+
+const secondsOf = (ms: number): number => Math.round(ms) / 1_000
 
 interface SlotAge {
   readonly slotId: number
   readonly ageMs: number
 }
 
+interface RunningTask {
+  readonly id: string
+  readonly startedAtMs: number
+}
+
 export class SlotRecords {
   readonly #errors: ActiveErrors
   readonly #failing = new Set<number>()
   readonly #metrics: SlotMetrics
+  readonly #clock: Clock
+  readonly #tasks = new Map<number, RunningTask>()
 
-  constructor(log: SlotDeps['log'], errors: ActiveErrors) {
+  constructor(clock: Clock, log: SlotDeps['log'], errors: ActiveErrors) {
+    this.#clock = clock
     this.#errors = errors
     this.#metrics = new SlotMetrics(log)
   }
@@ -33,9 +44,22 @@ export class SlotRecords {
     this.#errors.set(`slot ${slotId}`, message)
   }
 
-  /** Removes the error and the metrics of a slot that ended. */
+  /** Wraps the source of a slot, to know which task it runs. */
+  watch(slotId: number, source: TaskSource): TaskSource {
+    return {
+      take: async (stopping) => {
+        this.#tasks.delete(slotId)
+        const lease = await source.take(stopping)
+        if (lease !== null) this.#tasks.set(slotId, { id: lease.id, startedAtMs: this.#clock.monotonicMs() })
+        return lease
+      },
+    }
+  }
+
+  /** Removes the error, the task and the metrics of a slot that ended. */
   forget(slotId: number): void {
     this.setError(slotId, null)
+    this.#tasks.delete(slotId)
     this.#metrics.forget(slotId)
   }
 
@@ -48,12 +72,22 @@ export class SlotRecords {
     return { ...this.#metrics.snapshot(), ...(evictedOutputs > 0 && { 'counter.outputs_evicted': evictedOutputs }) }
   }
 
-  /** @returns age and counters of each slot, for a statistics frame. */
-  perSlot(ages: readonly SlotAge[]): SlotStats[] {
+  /**
+   * @param canNameTasks Whether the master reads the tasks of slots (D196).
+   * @returns age, counters and task of each slot, for a statistics frame.
+   */
+  perSlot(ages: readonly SlotAge[], canNameTasks: boolean): SlotStats[] {
     return ages.map(({ slotId, ageMs }) => ({
       slot_id: slotId,
-      age_seconds: Math.round(ageMs) / 1_000,
+      age_seconds: secondsOf(ageMs),
       counters: this.#metrics.countersOf(slotId),
+      ...(canNameTasks && this.#taskOf(slotId)),
     }))
+  }
+
+  #taskOf(slotId: number): Pick<SlotStats, 'task_id' | 'task_seconds'> {
+    const task = this.#tasks.get(slotId)
+    if (task === undefined) return {}
+    return { task_id: task.id, task_seconds: secondsOf(this.#clock.monotonicMs() - task.startedAtMs) }
   }
 }

@@ -11,7 +11,7 @@ const BYTES_PER_MB = 1024 ** 2
 /** Shorter intervals give inaccurate CPU values; the previous value is used instead. */
 const MIN_SAMPLE_MS = 1_000
 /** JSON values of one entry of `per_slot`, without its counters. */
-const SLOT_VALUES = 4
+const SLOT_VALUES = 6
 
 export interface StatsDeps {
   readonly clock: Clock

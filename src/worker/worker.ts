@@ -10,13 +10,7 @@
  * A worker stops in one of four ways: drained (exit 0), terminated (exit 0), permanently rejected by the master (exit
  * 1), or after an uncaught exception (exit 1).
  */
-import {
-  runBatchSlot,
-  runContinuousSlot,
-  type Primitives,
-  type SlotControl,
-  type SlotDeps,
-} from '../automation/index.ts'
+import { runBatchSlot, runContinuousSlot, type SlotControl, type SlotDeps } from '../automation/index.ts'
 import { toMs, type MasterFrame } from '../protocol/index.ts'
 import {
   boundLogFields,
@@ -25,7 +19,6 @@ import {
   withThrottledWarnings,
   RefusalLimiter,
   withLogFields,
-  type Cancel,
   type ProbeListener,
   type ProbeResult,
 } from '../runtime/index.ts'
@@ -37,9 +30,11 @@ import { Drain, type DrainForm } from './drain.ts'
 import { ActiveErrors } from './active-errors.ts'
 import { startHealth, type HealthDeps } from './health.ts'
 import { Leases } from './leases.ts'
-import { logWithin, slotLogOf } from './logs.ts'
+import { LogRing } from './log-ring.ts'
+import { logInto, logWithin, slotLogOf } from './logs.ts'
 import { MasterFeatures } from './master-features.ts'
 import { Outbox } from './outbox.ts'
+import { PluginCalls } from './plugin-calls.ts'
 import { RpcClient } from './rpc-client.ts'
 import type { SharedDeps, RunningWorker, WorkerOptions, WorkerView } from './running-worker.ts'
 import { OutcomeQueue } from './outcome-queue.ts'
@@ -49,6 +44,7 @@ import { SlotRecords } from './slot-records.ts'
 import { Slots } from './slots.ts'
 import { StateReporter, stateOf, type WorkerCondition } from './state-reporter.ts'
 import { Stats } from './stats.ts'
+import { StatsSchedule } from './stats-schedule.ts'
 import { TaskFeed } from './tasks.ts'
 import { UnhandledErrors } from './unhandled-errors.ts'
 import { workerGauges } from './worker-gauges.ts'
@@ -57,9 +53,6 @@ import { workerGauges } from './worker-gauges.ts'
 const TASK_CONNECTIONS = 8
 /** Separate connections for calls of plugins, so that those never delay a settle. */
 const PLUGIN_CONNECTIONS = 32
-const STATS_EVERY_MS = 15_000
-/** Changes of the number of slots within this time are reported together. */
-const STATS_GAP_MS = 1_000
 
 /**
  * Starts a worker, which reconnects until it is drained, terminated or permanently rejected.
@@ -74,6 +67,7 @@ class Worker implements RunningWorker {
   readonly done: Promise<0 | 1>
   readonly #options: WorkerOptions
   readonly #here = fromHere()
+  readonly #logs: LogRing
   readonly #errors: ActiveErrors
   readonly #unhandledErrors: UnhandledErrors
   readonly #records: SlotRecords
@@ -82,6 +76,7 @@ class Worker implements RunningWorker {
   readonly #channel: ControlChannel
   readonly #taskRpc: RpcClient
   readonly #pluginRpc: RpcClient
+  readonly #pluginCalls: PluginCalls
   readonly #bus: BusClient
   readonly #config: ConfigFollower
   readonly #outcomes: OutcomeQueue
@@ -92,30 +87,28 @@ class Worker implements RunningWorker {
   readonly #stats: Stats
   readonly #drain: Drain
   readonly #finish: (code: 0 | 1) => void
-  readonly #cancelStats: () => void
-  #cancelStatsGap: Cancel | undefined
+  readonly #statsSchedule: StatsSchedule
   #known = false
   #exitCode: 0 | 1 = 0
   #health: ProbeListener | undefined
 
-  constructor(options: WorkerOptions) {
+  constructor(given: WorkerOptions) {
+    this.#logs = new LogRing(given.clock)
+    const options = { ...given, log: logInto(this.#logs, given.log) }
     const { clock, entry, host, random, timers, token } = options
     const log = logWithin(this.#here, withThrottledWarnings(options.log, clock))
-    const address = workerAddress(options.masterUrl, entry.type, options.workerId)
     const shared = {
       clock,
       timers,
       random,
       log,
-      ...address,
+      ...workerAddress(options.masterUrl, entry.type, options.workerId),
       token: typeof token === 'string' ? () => token : token,
       registerAgain: (why: string) => this.#channel.reconnect(why),
       features: new MasterFeatures(clock),
     }
     let finish: (code: 0 | 1) => void = () => {}
-    this.done = new Promise((resolve) => {
-      finish = resolve
-    })
+    this.done = new Promise((resolve) => (finish = resolve))
     this.#finish = finish
     this.#options = options
     this.#errors = new ActiveErrors(() => this.#state.sendIfChanged())
@@ -124,18 +117,19 @@ class Worker implements RunningWorker {
       errors: this.#errors,
       config: () => this.#config.current,
     })
-    this.#records = new SlotRecords(slotLogOf(options.log), this.#errors)
-    this.#runs = new RunCounters(entry.kind === 'BatchAutomation')
+    this.#records = new SlotRecords(clock, slotLogOf(options.log), this.#errors)
+    this.#runs = new RunCounters(entry.kind === 'BatchAutomation', () => this.#statsSchedule.firstFailure())
     const refusals = new RefusalLimiter(shared)
     const http = { ...shared, refusals, createPool: options.createPool }
     this.#taskRpc = new RpcClient({ ...http, connections: TASK_CONNECTIONS })
     this.#pluginRpc = new RpcClient({ ...http, connections: PLUGIN_CONNECTIONS })
+    this.#pluginCalls = new PluginCalls({ ...shared, rpc: this.#pluginRpc })
     this.#bus = new BusClient(http)
     this.#stats = new Stats({
       clock,
       host,
       metrics: () => this.#metrics(),
-      perSlot: () => this.#records.perSlot(this.#slots.ages()),
+      perSlot: () => this.#records.perSlot(this.#slots.ages(), shared.features.has('slot_tasks')),
     })
     this.#state = new StateReporter({
       ...shared,
@@ -145,15 +139,16 @@ class Worker implements RunningWorker {
     this.#outbox = new Outbox({
       ...shared,
       reports: { state: () => this.#state.frame(), stats: () => this.#stats.frame() },
+      canNameTasks: () => shared.features.has('output_task'),
     })
     this.#channel = this.#makeChannel(shared)
     this.#config = this.#makeConfig(shared)
-    this.#outcomes = new OutcomeQueue({ ...shared, rpc: this.#taskRpc })
+    this.#outcomes = new OutcomeQueue({ ...shared, rpc: this.#taskRpc, onDied: () => this.#runs.taskDied() })
     this.#leases = this.#makeLeases(shared)
     this.#feed = this.#makeFeed(shared)
     this.#slots = this.#makeSlots(shared)
     this.#drain = this.#makeDrain(shared)
-    this.#cancelStats = timers.every(STATS_EVERY_MS, () => this.#outbox.report('stats'))
+    this.#statsSchedule = new StatsSchedule({ timers, stats: this.#stats, send: () => this.#outbox.report('stats') })
     this.#start()
   }
 
@@ -291,6 +286,8 @@ class Worker implements RunningWorker {
         return this.#config.poll()
       case 'task_cancelled':
         return this.#leases.cancelled(frame.task_id, frame.token)
+      case 'read_logs':
+        return this.#outbox.respond(this.#logs.read(frame))
       case 'drain':
         return this.#end('drain', 'the master requested a drain')
       case 'ping':
@@ -305,8 +302,7 @@ class Worker implements RunningWorker {
 
   async #close(): Promise<void> {
     this.#state.stop()
-    this.#cancelStats()
-    this.#cancelStatsGap?.()
+    this.#statsSchedule.stop()
     this.#config.stop()
     this.#outcomes.stop()
     await this.#channel.close(this.#exitCode === 0)
@@ -323,11 +319,7 @@ class Worker implements RunningWorker {
 
   #slotsChanged(): void {
     this.#state.sendIfChanged()
-    if (!this.#stats.hasSlotCountChanged) return
-    this.#cancelStatsGap ??= this.#options.timers.after(STATS_GAP_MS, () => {
-      this.#cancelStatsGap = undefined
-      if (this.#stats.hasSlotCountChanged) this.#outbox.report('stats')
-    })
+    this.#statsSchedule.slotsChanged()
   }
 
   /** Runs one slot until it is stopped. */
@@ -335,25 +327,24 @@ class Worker implements RunningWorker {
     const { entry } = this.#options
     const deps = this.#slotDeps(control)
     return entry.kind === 'BatchAutomation'
-      ? runBatchSlot(entry, control, this.#feed, deps)
+      ? runBatchSlot(entry, control, this.#records.watch(control.slotId, this.#feed), deps)
       : runContinuousSlot(entry, control, deps)
   }
 
   #slotDeps({ slotId }: SlotControl): SlotDeps {
     const { clock, log, random, timers } = this.#options
-    const primitives: Primitives = {
-      call: (method, params) => this.#pluginRpc.call(method, params),
-      subscribe: (topic, signal) => this.#bus.subscribe(topic, signal),
-    }
     return {
       clock,
       timers,
       random,
       log: slotLogOf(log),
       metrics: this.#records.metricsOf(slotId),
-      primitives,
+      primitives: {
+        call: (method, params) => this.#pluginCalls.call(method, params),
+        subscribe: (topic, signal) => this.#bus.subscribe(topic, signal),
+      },
       config: () => this.#config.current,
-      emit: (output) => this.#outbox.output(slotId, output),
+      emit: (output, taskId) => this.#outbox.output(slotId, output, taskId),
       onError: (message) => this.#records.setError(slotId, message),
       onRunEnded: (run) => this.#runs.runEnded(run),
       span: inSpan,

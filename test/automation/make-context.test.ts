@@ -133,7 +133,7 @@ describe('the primitives', () => {
       ['counter.add', { name: 'c', delta: 2 }],
       ['counter.get', { name: 'c' }],
       ['lock.acquire', { name: 'l', hold_ms: 2_000 }],
-      ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' } }],
+      ['pool.claim', { pool: 'proxies', hold_ms: 30_000, match: { region: 'eu' }, slot_id: 3 }],
     ])
     for (const { method, params } of fixture.calls) expect(RPC_VALIDATORS.get(method)?.(params)).toEqual([])
     expect(fixture.subscriptions).toMatchObject([{ topic: 'topic', signal: { aborted: false } }])

@@ -191,7 +191,7 @@ describe('runBatchSlot', () => {
     const { config } = fixture
     expect(fixture.runs).toEqual([
       { config, outcome: 'ok', ms: 250 },
-      { config, outcome: 'failed', ms: 250 },
+      { config, outcome: 'failed', ms: 250, error: 'smtp is down' },
       { config, outcome: 'released', ms: 700 },
     ])
     expect(fixture.runs.every((run) => run.config === config)).toBe(true)
@@ -451,6 +451,7 @@ describe('runBatchSlot', () => {
       worker_id: 'w1',
       slot_id: 3,
       task_id: 't',
+      attempt: 4,
     })
   })
 })

@@ -182,6 +182,7 @@ const EVERYTHING: Json = {
   log: { level: 'debug', format: 'text' },
   crds: { annotations: { note: 'd' } },
   master: {
+    environment: { name: 'production', color: 'red' },
     autoscaling: { enabled: true, metrics: [metric] },
     limits: { submitRpsPerToken: 50, maxQueueLength: 1_000_000_000 },
     service: {
@@ -308,6 +309,11 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
   'redis-by-secret': {
     redis: { mode: 'external', external: { urlSecret: { name: 'redis' }, clientCert: { secret: 'redis-client' } } },
     trust: { secret: 'company-ca' },
+  },
+  'master-tls': {
+    master: { tls: { existingSecret: 'master-tls' } },
+    trust: { configMap: 'company-ca' },
+    monitoring: { serviceMonitor: { enabled: true } },
   },
   autoscaling: AUTOSCALING,
   'words-like-numbers': WORDS_LIKE_NUMBERS,

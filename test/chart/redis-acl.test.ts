@@ -4,7 +4,7 @@
  * transactions with a default user without permissions. The server is the Valkey of the chart's default image, in the
  * same version.
  */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -15,8 +15,6 @@ import { testBackend } from '../storage/contract.ts'
 import { startRedis, type RedisServer } from '../kit/redis-server.ts'
 import { backendAt, DURABLE } from '../storage/redis/fixture.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
-
-jest.retryTimes(1) // As in the other runs of the contract, for a busy machine.
 
 const SCRIPT = resolve('charts/muster/files/acl.mjs')
 const folder = temporaryFolder()

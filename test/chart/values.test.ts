@@ -201,6 +201,18 @@ describe('the checks of the chart', () => {
       { redis: { embedded: { tls: { secret: 'a' } } } },
       'redis.embedded.tls.secret: requires trust.configMap or trust.secret',
     ],
+    [
+      { master: { tls: { existingSecret: 'a' } } },
+      'master.tls.existingSecret: requires trust.configMap or trust.secret; set one of them',
+    ],
+    [
+      {
+        master: { tls: { existingSecret: 'a' } },
+        trust: { configMap: 'a' },
+        exposure: { type: 'ingress', host: 'a.b', tls: { secret: 'a' } },
+      },
+      'master.tls.existingSecret: the ingress controller or gateway would connect to the master with HTTP',
+    ],
     [{ trust: { configMap: 'a', secret: 'b' } }, 'trust: has both configMap and secret'],
     [
       { redis: { embedded: { pod: { resources: { limits: { memory: '1Gi' } } } } } },

@@ -6,7 +6,8 @@ import { build } from 'esbuild'
 import { fileURLToPath } from 'node:url'
 import { runMaster, TOKENS } from '../kit/running-master.ts'
 
-const MAX_BYTES = 9_600
+/** 1.1 kB of it are the calls for logs, groups of dead tasks, operations and alerts (D217). */
+const MAX_BYTES = 10_900
 const ENTRY = fileURLToPath(new URL('../../src/client/public.ts', import.meta.url))
 
 async function bundle(format: 'esm' | 'iife'): Promise<string> {

@@ -183,16 +183,17 @@ describe('the rest of the API', () => {
 })
 
 describe('the routes of the client', () => {
-  it('match D31 and D48 to D51', async () => {
+  it('match D31, D48 to D51 and D166', async () => {
     const { FaultyProxy } = await import('./faulty-proxy.ts')
     const answer = { status: 200, headers: { 'content-type': 'application/json', 'muster-epoch': 'e1' }, body: '{}' }
-    const proxy = await FaultyProxy.start('http://127.0.0.1:9', ...Array.from({ length: 8 }, () => answer))
+    const proxy = await FaultyProxy.start('http://127.0.0.1:9', ...Array.from({ length: 9 }, () => answer))
     const client = clientOf(proxy.url)
     await client.workers.claim('mailer', 'a/b', 'kubernetes:ns/name')
     await client.workers.unclaim('mailer', 'w1')
     await client.workers.validateConfig('mailer', 'w1', { slots: 1 })
     await client.tasks.validate('mailer', { payload: {} })
     await client.tasks.queueStats('mailer', { since: 5, limit: 2 })
+    await client.tasks.history('mailer', { seconds: 86_400, step: 300 })
     await client.tasks.selectDead('mailer', 'remove', ['a', 'b'])
     await client.tasks.cancel('mailer', ['a', 'b'])
     await client.overview()
@@ -203,6 +204,7 @@ describe('the routes of the client', () => {
       ['POST', `${base}/workers/w1/config/validate`, '{"slots":1}'],
       ['POST', `${base}/tasks/validate`, '{"payload":{}}'],
       ['GET', `${base}/queue/stats?since=5&limit=2`, ''],
+      ['GET', `${base}/history?seconds=86400&step=300`, ''],
       ['POST', `${base}/dead/select`, '{"action":"remove","task_ids":["a","b"]}'],
       ['POST', `${base}/tasks/select`, '{"action":"cancel","task_ids":["a","b"]}'],
       ['GET', '/api/v1/overview', ''],

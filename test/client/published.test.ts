@@ -79,7 +79,7 @@ function compiled(files: readonly string[], lib: readonly string[], types: reado
 
 describe(built ? 'the published client' : 'the published client (needs dist/: npm run build)', () => {
   test('has the types of the automation, in the programs of its page and in wrong ones', () => {
-    const programs = ['submit.mts', 'outputs.mts', 'errors.mts', 'events.mts', 'wrong-types.mts']
+    const programs = ['submit.mts', 'outputs.mts', 'errors.mts', 'events.mts', 'operate.mts', 'wrong-types.mts']
     expect(compiled(programs, [], ['node'])).toBe('')
   }, 60_000)
 

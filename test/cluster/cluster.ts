@@ -7,7 +7,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { programPath } from '../operator/programs.ts'
 
-const FOLDER = `${process.cwd()}/.tools/cluster`
+/** What hack/cluster/up.mjs writes. */
+export const FOLDER = `${process.cwd()}/.tools/cluster`
 /** The definitions that a release installs. */
 export const CRDS = ['fleetworkers.muster.dev', 'fleetworkersets.muster.dev']
 export const KUBECONFIG = `${FOLDER}/kubeconfig`
@@ -20,6 +21,20 @@ export function withCluster(name: string, define: () => void): void {
     describe(name, () =>
       it.skip('no cluster: run make cluster-up, or make kind-up where Docker is available', () => undefined),
     )
+}
+
+/**
+ * Runs `define`, which defines tests that need what an option of hack/cluster/up.mjs adds to a cluster, as a file or
+ * folder of the same name; in a cluster without it, defines one skipped test instead.
+ */
+export function withOption(option: 'keda' | 'previous', name: string, define: () => void): void {
+  withCluster(name, () => {
+    if (existsSync(`${FOLDER}/${option}`)) define()
+    else
+      describe(name, () =>
+        it.skip(`the cluster was started without --${option}: run make cluster-up ARGS=--${option}`, () => undefined),
+      )
+  })
 }
 
 /**

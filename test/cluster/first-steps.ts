@@ -142,6 +142,15 @@ export function firstSteps(): void {
     for (const command of next) await terminal.run(command, undefined, COMMANDS_WITHIN_MS)
   })
 
+  step('list the workers through a Kubernetes context, and as `kubectl muster`', async () => {
+    await terminal.run(`npx muster context set lab --kube-namespace ${place.name}`)
+    await terminal.run('npx muster workers ls --context lab -o json | grep \'"worker_id"\'', '…', COMMANDS_WITHIN_MS)
+    const inNamespace = `kubectl config view --raw --minify >kubeconfig
+      export KUBECONFIG=$PWD/kubeconfig PATH=$PWD/node_modules/.bin:$PATH
+      kubectl config set-context --current --namespace=${place.name}`
+    await terminal.run(`(${inNamespace}; kubectl muster workers ls) | grep RUNNING`, '…', COMMANDS_WITHIN_MS)
+  })
+
   step('find none of those tokens in an object, an event or a log', async () => {
     const text = await place.readable(RELEASE)
     for (const component of ['master', 'operator', 'redis', 'probe'])

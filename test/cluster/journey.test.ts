@@ -13,9 +13,10 @@ import { chain, CRDS, expectHidden, ingress, Namespace, withCluster, type Pod } 
 import { seeDashboard } from './dashboard.ts'
 import { firstSteps } from './first-steps.ts'
 import { Swarm } from './outside-socket.ts'
+import { Load } from './load.ts'
 import { Passage } from './passage.ts'
 import { Proxy } from './proxies.ts'
-import { Load, Public } from './public.ts'
+import { Public } from './public.ts'
 import { eventually } from '../kit/index.ts'
 
 const CHART = 'charts/muster'

@@ -1,22 +1,19 @@
 /**
  * Accesses the fleet from outside the cluster: by its public name, through the ingress controller, over TLS with a
- * certificate of the test's authority. Contains an API client, a load generator and a worker.
+ * certificate of the test's authority. Contains an API client and a worker.
  */
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { Agent, request } from 'undici'
 import { killAll, startMuster, type Proc } from '../kit/built-command.ts'
 import { HOST, type Authority } from './authority.ts'
 import { ingress } from './cluster.ts'
+import type { EchoTask } from './load.ts'
 
 const HERE = join(process.cwd(), 'test/cluster/automations')
-/** Pause between two submits of one submitter: the test is about faults and not about throughput. */
-const PAUSE_MS = 20
-const SUBMITTERS = 4
 
 export interface PublicResponse<T> {
   readonly status: number
@@ -120,6 +117,11 @@ export class Public {
     return answer.body
   }
 
+  /** Whether the fleet acknowledged this task. */
+  async submit(task: EchoTask): Promise<boolean> {
+    return (await this.call('POST', '/automations/echo/tasks', { body: task })).status === 200
+  }
+
   /** Status of an API call with this token: 200 if the fleet accepts it. */
   async statusOf(token: string): Promise<number> {
     return (await this.call('GET', '/me', { token }).catch(() => ({ status: 0 }))).status
@@ -149,39 +151,5 @@ export class Public {
   async close(): Promise<void> {
     await killAll(this.#workers)
     await this.#agent.close()
-  }
-}
-
-/** Submits tasks with unique IDs until it is stopped. A submit without a response is not repeated. */
-export class Load {
-  readonly acknowledged: string[] = []
-  /** Longest time without an acknowledgement. */
-  longestPauseMs = 0
-  readonly #ended = new AbortController()
-  readonly #all: readonly Promise<void>[]
-  #lastMs = performance.now()
-
-  constructor(fleet: Public, name: string, ms = 5) {
-    this.#all = Array.from({ length: SUBMITTERS }, (_, submitter) => this.#submit(fleet, `${name}-${submitter}`, ms))
-  }
-
-  async end(): Promise<void> {
-    this.#ended.abort()
-    await Promise.all(this.#all)
-  }
-
-  async #submit(fleet: Public, name: string, ms: number): Promise<void> {
-    for (let n = 0; !this.#ended.signal.aborted; n += 1) {
-      const id = `${name}-${n}`
-      const answer = await fleet
-        .call('POST', '/automations/echo/tasks', { body: { task_id: id, payload: { ms } } })
-        .catch(() => null) // The fleet is not reachable.
-      if (answer?.status === 200) {
-        this.acknowledged.push(id)
-        this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - this.#lastMs)
-        this.#lastMs = performance.now()
-      }
-      await pause(PAUSE_MS)
-    }
   }
 }

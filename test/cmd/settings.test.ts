@@ -5,6 +5,7 @@ import { backendUrl } from '../../src/cmd/backend.ts'
 import {
   atLeast,
   duration,
+  environmentName,
   hostPort,
   httpUrl,
   integer,
@@ -68,6 +69,16 @@ describe('a listening address', () => {
 
   it.each(['8080', ':', 'a b:1', ':65536'])('%s is rejected', (given) => {
     expect(() => hostPort(given)).toThrow('is not host:port')
+  })
+})
+
+describe('the name of an environment', () => {
+  it.each(['production', 'EU 2', 'Prüfung', 'x', 'x'.repeat(32)])('%j is accepted', (given) => {
+    expect(environmentName(given)).toBe(given)
+  })
+
+  it.each(['', ' ', ' a', 'a ', 'a\nb', 'a\u202eb', '\u200b', 'x'.repeat(33)])('%j is rejected', (given) => {
+    expect(() => environmentName(given)).toThrow('is not a name of 1 to 32 visible characters; for example production')
   })
 })
 

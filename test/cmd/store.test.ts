@@ -178,7 +178,18 @@ withRedisServer('muster store info of a Redis', () => {
           id: 'm-1',
           version: '0.9.1',
           layout: 1,
-          features: ['stream', 'result', 'progress', 'cancel', 'epoch', 'labels'],
+          features: [
+            'stream',
+            'result',
+            'progress',
+            'cancel',
+            'epoch',
+            'labels',
+            'logs',
+            'holder',
+            'output_task',
+            'slot_tasks',
+          ],
           beat_age_seconds: expect.any(Number),
         },
         { id: 'm-2', version: null, layout: null, features: [] },
@@ -187,7 +198,8 @@ withRedisServer('muster store info of a Redis', () => {
     const text = await info(redis.url)
     expect(text).toContain('needs    groups, later\n')
     expect(text).toContain('masters  2\n\nMASTER  VERSION  LAYOUT  FEATURES')
-    expect(text).toMatch(/^m-1 {5}0\.9\.1 {4}1 {7}stream, result, progress, cancel, epoch, labels {2}\d+ s ago$/m)
+    const features = 'stream, result, progress, cancel, epoch, labels, logs, holder, output_task, slot_tasks'
+    expect(text).toMatch(new RegExp(`^m-1 {5}0\\.9\\.1 {4}1 {7}${features} {2}\\d+ s ago$`, 'm'))
     expect(await client.call('HGETALL', 'muster:{m}:info')).toEqual(before)
   })
 

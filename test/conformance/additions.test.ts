@@ -68,7 +68,16 @@ onEachStore('additions', (open) => {
     ])
     expect(body.automations.mailer).toEqual({
       kind: 'BatchAutomation',
-      workers: { total: 2, connected: 2, behind: expect.any(Number), IDLE: 1, RUNNING: 1, ERROR: 0, DRAINING: 0 },
+      workers: {
+        total: 2,
+        connected: 2,
+        behind: expect.any(Number),
+        IDLE: 1,
+        RUNNING: 1,
+        ERROR: 0,
+        DRAINING: 0,
+        connected_in_error: 0,
+      },
       slots: 3,
       queue: { high: 1, normal: 2, low: 1, in_flight: 0, scheduled: 0, dead: 1, oldest_submitted_at: fixture.now },
       stream: { length: 0 },
@@ -338,6 +347,25 @@ onEachStore('additions', (open) => {
       },
     ])
     expect(Object.keys(brief)).not.toContain('rollouts')
+  })
+
+  it('D171a: an acknowledgement of the attention list is stored, listed, replaced, ended and removed', async () => {
+    const fixture = await open()
+    const path = `${API}/automations/mailer/acknowledgements/error`
+    const list = async (): Promise<Json[]> =>
+      (await fixture.call('GET', `${API}/acknowledgements`)).body.acknowledgements
+    expect((await fixture.call('PUT', path, { body: { note: 'seen', count: 2, mark: 'ECONNREFUSED' } })).status).toBe(
+      200,
+    )
+    const stored = { type: 'mailer', item: 'error', actor: 'admin', note: 'seen', count: 2, mark: 'ECONNREFUSED' }
+    expect(await list()).toMatchObject([{ ...stored, until: null, until_change: false }])
+    expect((await fixture.call('GET', `${API}/automations/mailer/rollouts`)).body.rollouts).toEqual([])
+    expect((await fixture.call('PUT', path, { body: { seconds: 60 } })).status).toBe(200)
+    expect(await list()).toMatchObject([{ item: 'error', note: null, count: 0 }])
+    await fixture.time.advance(61_000)
+    expect(await list()).toEqual([])
+    expect(await fixture.status('DELETE', '/mailer/acknowledgements/error')).toBe(200)
+    expect(await fixture.status('DELETE', '/mailer/acknowledgements/error')).toBe(404)
   })
 
   it('D142a: the record shows an orderly end, close code 4100, until the next register, in both views', async () => {

@@ -137,59 +137,82 @@ function opening(create: (time: VirtualTime) => Promise<Backend>): Open {
     const log = recordingLog()
     const { lines } = log
     const backend = await create(time)
-    const master = await startMaster({
-      listen: { host: '127.0.0.1', port: 0 },
-      clock: time,
-      timers: time,
-      random: seededRandom(11),
-      log,
-      backend,
-      backendScheme: 'any',
-      catalog: groups === undefined ? CATALOG : withGroups(groups),
-      version: '1.2.3',
-      dashboardDir: null,
-      tokens: {
-        admin: ADMIN,
-        worker: WORKER,
-        workerPeers: [WORKER_PEER],
-        scopes: new Map([
-          [SCOPED, ['mailer']],
-          [OTHER, ['probe']],
-          [EVERY, ['*']],
-        ]),
-      },
-      settings: {
-        submitRpsPerToken: 0,
-        idempotencyTtlSeconds: 86_400,
-        maxBodyBytes: 1_048_576,
-        maxLostLeases: 10,
-        maxQueueLength: 5_000_000,
-        maxSockets: 1_000,
-        ...options,
-      },
-    })
-    const fixture = new ConformanceFixture(master, time, lines, backend)
+    const start = (): Promise<RunningMaster> =>
+      startMaster({
+        listen: { host: '127.0.0.1', port: 0 },
+        clock: time,
+        timers: time,
+        random: seededRandom(11),
+        log,
+        backend,
+        backendScheme: 'any',
+        catalog: groups === undefined ? CATALOG : withGroups(groups),
+        version: '1.2.3',
+        dashboardDir: null,
+        tokens: {
+          admin: ADMIN,
+          worker: WORKER,
+          workerPeers: [WORKER_PEER],
+          scopes: new Map([
+            [SCOPED, ['mailer']],
+            [OTHER, ['probe']],
+            [EVERY, ['*']],
+          ]),
+        },
+        settings: {
+          submitRpsPerToken: 0,
+          idempotencyTtlSeconds: 86_400,
+          maxBodyBytes: 1_048_576,
+          maxLostLeases: 10,
+          maxQueueLength: 5_000_000,
+          maxSockets: 1_000,
+          ...options,
+        },
+      })
+    const fixture = new ConformanceFixture({ master: await start(), start, time, lines, backend })
     worlds.push(fixture)
     return fixture
   }
+}
+
+interface FixtureParts {
+  readonly master: RunningMaster
+  /** Starts another master with the same options. */
+  readonly start: () => Promise<RunningMaster>
+  readonly time: VirtualTime
+  readonly lines: readonly LogLine[]
+  readonly backend: Backend
 }
 
 export class ConformanceFixture {
   readonly time: VirtualTime
   readonly lines: readonly LogLine[]
   readonly capabilities: Backend['capabilities']
-  readonly #master: RunningMaster
+  readonly #start: () => Promise<RunningMaster>
+  #master: RunningMaster
   readonly #workers: Worker[] = []
   readonly #connected: Worker[] = []
   readonly #streams: Listening[] = []
   readonly #backend: Backend
 
-  constructor(master: RunningMaster, time: VirtualTime, lines: readonly LogLine[], backend: Backend) {
+  constructor({ master, start, time, lines, backend }: FixtureParts) {
     this.#master = master
+    this.#start = start
     this.time = time
     this.lines = lines
     this.#backend = backend
     this.capabilities = backend.capabilities
+  }
+
+  /** Stops the master and starts another one on the same store. Connections of workers end. */
+  async restart(): Promise<void> {
+    for (const { socket } of this.#workers.splice(0)) socket.terminate()
+    const backend = this.#backend as { close: () => Promise<void> }
+    const isKept = this.capabilities.durable
+    if (!isKept) Object.defineProperty(backend, 'close', { value: async () => {}, configurable: true })
+    await this.#master.stop()
+    if (!isKept) Reflect.deleteProperty(backend, 'close')
+    this.#master = await this.#start()
   }
 
   get url(): string {
@@ -290,13 +313,14 @@ export class ConformanceFixture {
     more: object = {},
     type = 'mailer',
   ): Promise<Json> {
-    const { results } = await this.rpc(
+    const answer = await this.rpc(
       id,
       `tasks.${verb}`,
       { tasks: [{ task_id, token, ...(verb === 'nack' && { error: 'failed' }), ...more }] },
       type,
     )
-    return results[0]
+    if (answer.results === undefined) throw new Error(`tasks.${verb} failed: ${JSON.stringify(answer)}`)
+    return answer.results[0]
   }
   /** Returns the state of a task, or 'gone'. */
   async place(taskId: string, type = 'mailer'): Promise<string> {

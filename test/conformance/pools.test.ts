@@ -106,9 +106,56 @@ onEachStore('pools', (open) => {
     ]).toEqual([20, 3, 25])
   })
 
-  it('about/pools-read-only: has no route that changes a pool', async () => {
+  it('D186a: lists who holds each item, and who waits for one', async () => {
+    const fixture = await withWorker()
+    await put(fixture, item('a'), item('b'))
+    const [a] = (await claim(fixture, { slot_id: 3, task_id: 't-1' })).claims
+    await fixture.rpc('w-1', 'pool.extend', { pool: 'accounts', id: 'a', token: a.token, hold_ms: HOLD_MS })
+    await claim(fixture)
+    await claim(fixture, { slot_id: 4 })
+    const seconds = expect.any(Number)
+    const of = { automation_type: 'mailer', worker_id: 'w-1', in_use_until: seconds, claimed_at: seconds }
+    expect((await fixture.call('GET', `${API}/pools/accounts/claims`)).body).toEqual({
+      size: 2,
+      in_use: 2,
+      waiting: 1,
+      claims: [
+        { id: 'a', token: a.token, ...of, slot_id: 3, task_id: 't-1', renewals: 1 },
+        { id: 'b', token: expect.any(Number), ...of, renewals: 0 },
+      ],
+      waiters: [{ automation_type: 'mailer', worker_id: 'w-1', slot_id: 4, since: seconds }],
+    })
+    expect((await fixture.call('GET', `${API}/pools`)).body.pools).toContainEqual({
+      name: 'accounts',
+      automation_types: ['mailer'],
+      size: 2,
+      in_use: 2,
+      waiting: 1,
+    })
+    expect((await fixture.call('GET', `${API}/pools/accounts/claims?item=b`)).body.claims).toMatchObject([{ id: 'b' }])
+  })
+
+  it('D186b: ends the claim of another holder by its token, whose later calls are lost (G4)', async () => {
+    const fixture = await withWorker()
+    await put(fixture, item('a'))
+    const [held] = (await claim(fixture)).claims
+    const release = async (token: number): Promise<Json> =>
+      (await fixture.call('POST', `${API}/pools/accounts/claims/release`, { body: { id: 'a', token } })).body
+    expect(await release(held.token)).toEqual({ id: 'a', released: true, worker_id: 'w-1' })
+    const mine = { pool: 'accounts', id: 'a', token: held.token }
+    expect(await fixture.rpc('w-1', 'pool.extend', { ...mine, hold_ms: HOLD_MS })).toMatchObject({ code: -32_001 })
+    const [next] = (await claim(fixture)).claims
+    expect(next.id).toBe('a')
+    expect(await release(held.token)).toEqual({ id: 'a', released: false, worker_id: null })
+    expect(await fixture.rpc('w-1', 'pool.release', mine)).toMatchObject({ code: -32_001 })
+    expect(await fixture.rpc('w-1', 'pool.release', { ...mine, token: next.token })).toEqual({})
+  })
+
+  it('about/pools-read-only: has no route that changes an item; one that ends a claim was added (D186)', async () => {
     expect((await open()).routes.filter((route) => route.includes('/pools/'))).toEqual([
       'GET /api/v1/pools/{pool_name}',
+      'GET /api/v1/pools/{pool_name}/claims',
+      'POST /api/v1/pools/{pool_name}/claims/release',
     ])
   })
 })

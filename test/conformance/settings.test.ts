@@ -7,7 +7,8 @@ import { help as masterHelp } from '../../src/cmd/master.ts'
 import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 
-const SECRET = /TOKEN|PASSWORD/
+/** Settings that a file may contain, and that have no flag: secrets, and the rules of issuers. */
+const IN_A_FILE = /TOKEN|PASSWORD|WEBHOOK|JWT_ISSUERS/
 
 /** Parses each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {
@@ -18,7 +19,7 @@ function settingsOf(help: string): Record<string, string> {
       ),
     ].map(({ groups: { name = '', form = '', fallback = '' } = {} }) => {
       expect(form).toBe(
-        name.match(SECRET) !== null && !/PER_TOKEN|BOOTSTRAP|SHORT_TOKENS/.test(name)
+        name.match(IN_A_FILE) !== null && !/PER_TOKEN|BOOTSTRAP|SHORT_TOKENS/.test(name)
           ? `${name}_FILE`
           : `--${name.slice('SVC_'.length).toLowerCase().replaceAll('_', '-')}`,
       )
@@ -46,6 +47,8 @@ describe('the settings', () => {
       SVC_MAX_QUEUE_LENGTH: 'default 5000000',
       SVC_MAX_SOCKETS: 'default 50000',
       SVC_CORS_ORIGINS: 'not set',
+      SVC_ENVIRONMENT_NAME: 'not set',
+      SVC_ENVIRONMENT_COLOR: 'default gray',
       SVC_BACKEND_PASSWORD: 'not set',
       SVC_BACKEND_CA_FILE: 'not set',
       SVC_BACKEND_CERT_FILE: 'not set',

@@ -36,9 +36,21 @@ onEachStore('streams', (open) => {
     const { fixture } = await stream(3)
     expect(await length(fixture)).toEqual({ length: 3 })
     const entries = await fixture.ok('GET', '/probe/output/peek')
-    expect(entries).toEqual([0, 1, 2].map((i) => ({ id: expect.any(String), slot_id: 0, ts: 1, payload: { i } })))
+    expect(entries).toMatchObject([0, 1, 2].map((i) => ({ id: expect.any(String), slot_id: 0, ts: 1, payload: { i } })))
     const ids = entries.map(({ id }: Json) => id)
     expect([new Set(ids).size, ids.toSorted()]).toEqual([3, ids])
+  })
+
+  it('D188a: an entry names its worker, and the task if the worker reports it', async () => {
+    const fixture = await open()
+    const worker = await fixture.worker('p-1', { type: 'probe' })
+    worker.send({ type: 'output', slot_id: 0, ts: 1, task_id: 't "1"', payload: { i: 0 } })
+    worker.send({ type: 'output', slot_id: 1, ts: 1, payload: { i: 1 } })
+    await eventuallyMatches(() => length(fixture), { length: 2 })
+    expect(await fixture.ok('GET', '/probe/output/peek')).toEqual([
+      { id: expect.any(String), slot_id: 0, ts: 1, worker_id: 'p-1', task_id: 't "1"', payload: { i: 0 } },
+      { id: expect.any(String), slot_id: 1, ts: 1, worker_id: 'p-1', payload: { i: 1 } },
+    ])
   })
 
   it('route/peek, limits/n-peek, D9d: peeks at the oldest entries, 10 without n, and removes none', async () => {

@@ -1,19 +1,29 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { RANGES } from '../../src/dashboard/history/ranges.ts'
 import { formatRoute, parseRoute, titleOf, type Route } from '../../src/dashboard/route.ts'
 
 const text = fc.string({ minLength: 1, unit: 'grapheme' })
 const field = fc.string({ unit: 'grapheme' })
+const range = fc.constantFrom(...RANGES)
 const anyRoute: fc.Arbitrary<Route> = fc.oneof(
-  fc.record({ page: fc.constant('overview' as const), type: field }),
+  fc.record({ page: fc.constant('overview' as const), type: field, range }),
   fc.constant<Route>({ page: 'settings' }),
-  fc.record({ page: fc.constant('workers' as const), q: field, sort: field }),
+  fc.record({
+    page: fc.constant('workers' as const),
+    q: field,
+    sort: field,
+    group: fc.constantFrom('' as const, 'error' as const, 'host' as const, 'generation' as const, 'type' as const),
+  }),
   fc.record({
     page: fc.constant('worker' as const),
     type: text,
     id: text,
     diff: field,
-    tab: fc.constantFrom('summary' as const, 'slots' as const, 'config' as const, 'history' as const),
+    act: fc.constantFrom('' as const, 'drain' as const, 'forget' as const),
+    tab: fc.constantFrom('summary' as const, 'slots' as const, 'logs' as const, 'config' as const, 'history' as const),
+    level: fc.constantFrom('' as const, 'info' as const, 'warn' as const, 'error' as const),
+    q: field,
     view: fc.constantFrom('form' as const, 'json' as const, 'changes' as const),
   }),
   fc.record({
@@ -21,11 +31,14 @@ const anyRoute: fc.Arbitrary<Route> = fc.oneof(
     type: fc.option(text),
     tab: fc.constantFrom('queue' as const, 'all' as const, 'submit' as const, 'dead' as const),
     group: field,
+    range,
     place: fc.constantFrom('' as const, 'pending' as const, 'in_flight' as const, 'dead' as const),
     label: field,
     q: field,
   }),
   fc.record({ page: fc.constant('task' as const), type: text, id: text }),
+  fc.constant<Route>({ page: 'operations' }),
+  fc.record({ page: fc.constant('operation' as const), type: text, id: text }),
   fc.record({
     page: fc.constant('output' as const),
     type: fc.option(text),
@@ -46,12 +59,18 @@ describe('routes of the page', () => {
       '#/',
       '#/workers',
       '#/workers?q=state%3Aoffline&sort=-cpu',
+      '#/workers?q=zone&group=error',
       '#/workers/mailer/m-7',
       '#/workers/mailer/m-7?tab=config&view=json',
+      '#/workers/mailer/m-7?act=drain',
       '#/tasks',
       '#/tasks/mailer?tab=dead',
+      '#/tasks/mailer?range=7d',
+      '#/?type=mailer&range=30d',
       '#/tasks/mailer?tab=all&place=in_flight&label=tenant%3Aacme&q=ada',
       '#/tasks/mailer/order%207',
+      '#/operations',
+      '#/operations/mailer/3f2a91bc',
       '#/output/a%2Fb?mode=peek',
       '#/pools/proxies',
       '#/automations',

@@ -32,7 +32,7 @@ function installScript({ tarball, version, dependencies }: Packed, modules: stri
     'mkdir -p node_modules/.bin node_modules/muster',
     `tar -xzf ${quoted(tarball)} -C node_modules/muster --strip-components=1`,
     ...links,
-    'ln -sfn ../muster/cmd/muster.js node_modules/.bin/muster',
+    'for name in muster kubectl-muster; do ln -sfn ../muster/cmd/muster.js node_modules/.bin/$name; done',
     `[ -e package.json ] || echo '{ "dependencies": { "muster": "${version}" } }' >package.json`,
   ].join('\n')
 }

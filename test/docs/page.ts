@@ -2,8 +2,9 @@
  * @module test/docs/page
  * Parses the steps of a Markdown page, in order. The conventions of the pages:
  *
- * - A fence `sh` contains commands, without a prompt. They run in an empty folder, block by block, and stop at the
- * first failure. Exported variables and `cd` last for the page, as in one terminal.
+ * - A fence `sh` contains commands, without a prompt. They run in an empty folder (a page of `examples/` in a copy
+ * of its folder), block by block, and stop at the first failure. Exported variables and `cd` last for the page, as
+ * in one terminal.
  * - The next fence, if it is `text` and no heading comes before it, is the output of the commands (stdout and stderr as
  * they arrive). `…` within a line matches any text in that line; a line of `…` alone matches any lines.
  * - `sh dev` is a command that keeps running. It is started in the background and awaited until it has printed its

@@ -1,10 +1,11 @@
 // Runs a page as a reader would who types every command.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PYTHON_ENVIRONMENT } from '../kit/python-client.ts'
 import { type Packed, writeTools } from './package.ts'
 import { type Step, stepsOf } from './page.ts'
 import { Terminal } from './terminal.ts'
@@ -34,10 +35,12 @@ async function freePort(): Promise<number> {
 
 function environment(bin: string, home: string, port: number): NodeJS.ProcessEnv {
   return {
-    PATH: [bin, dirname(process.execPath), process.env['PATH']].join(':'),
+    ...PYTHON_ENVIRONMENT,
+    PATH: [bin, dirname(process.execPath), PYTHON_ENVIRONMENT.PATH].join(':'),
     HOME: home,
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
+    GOCACHE: join(homedir(), '.cache/go-build'), // An empty one takes minutes.
     SVC_LISTEN: `127.0.0.1:${port}`,
     NPM_CONFIG_OFFLINE: 'true',
     NPM_CONFIG_LOGLEVEL: 'error',
@@ -76,11 +79,16 @@ async function takeAll(steps: readonly Step[], terminal: Terminal, folder: strin
   await terminal.interrupt()
 }
 
-/** Runs every step of a page in an empty folder. Rejects with the line and the difference at the first failure. */
-export async function readPage(markdown: string, shelf: Shelf): Promise<void> {
+/**
+ * Runs every step of a page. Rejects with the line and the difference at the first failure.
+ * @param example the folder with which the page begins; without it, an empty one.
+ */
+export async function readPage(markdown: string, shelf: Shelf, example?: string): Promise<void> {
   const place = mkdtempSync(join(tmpdir(), 'muster-docs-'))
   const [folder, home, bin] = [join(place, 'reader'), join(place, 'home'), join(place, 'bin')]
-  for (const each of [folder, home]) mkdirSync(each)
+  mkdirSync(home)
+  if (example === undefined) mkdirSync(folder)
+  else cpSync(example, folder, { recursive: true })
   writeTools(bin, shelf.packed, MODULES)
   const port = await freePort()
   const terminal = new Terminal(folder, home, environment(bin, home, port))

@@ -36,7 +36,7 @@ describe('update-docs.mjs', () => {
   let folder = ''
   beforeEach(() => {
     folder = temporaryFolder()
-    for (const page of PAGES) cpSync(join(ROOT, page), join(folder, page))
+    for (const file of [...PAGES, 'release.json']) cpSync(join(ROOT, file), join(folder, file))
   })
   const page = (name: string): string => readFileSync(join(folder, name), 'utf8')
   const edit = (name: string, from: string | RegExp, to: string): void => {

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { plain, prints } from './expected.ts'
 
-const STEP_MS = 60_000 // Most take less than a second; a loaded machine needs more.
+const STEP_MS = 180_000 // Most take less than a second; `go run` without its cache needs minutes.
 const STRICT = 'set -euo pipefail; exec 2>&1'
 
 interface Running {

@@ -106,7 +106,7 @@ withRedisServer('the event bus', () => {
       const worker = await SocketWorker.join(masters.at(0), 'talk', 'w')
       open.push(() => worker.leave())
       worker.emit([{ slot: 3, payload: { task_id: 't', pid: 1, n: 1 } }])
-      const output = { slot_id: 3, ts: 1, payload: { task_id: 't', pid: 1, n: 1 } }
+      const output = { slot_id: 3, ts: 1, worker_id: 'w', payload: { task_id: 't', pid: 1, n: 1 } }
       for (const [{ received }, form] of [
         [bare, ''],
         [full, 'event:'],

@@ -16,6 +16,12 @@ const AUTOMATIONS = { SVC_AUTOMATIONS: join(process.cwd(), 'test/e2e/automations
 /** The value of a `writeOnly` field. */
 const SECRET = 'correct-horse-battery'
 
+const MASKED_FAILURE = 'ValueError: ******** failed after 17 ms'
+
+interface LogsBody {
+  readonly entries: readonly object[]
+  readonly next: number
+}
 interface RpcResult {
   readonly result?: { readonly results: readonly { readonly ok: boolean; readonly error?: string }[] }
   readonly error?: { readonly code: number }
@@ -103,6 +109,72 @@ withPythonClient('a Python worker', () => {
       })
       expect(await fixture.terminate(worker)).toBe(0)
     })
+
+    onEveryStore(
+      'shows its log, and names slot and task of its outputs, claims and runs (D181, D186, D188, D196)',
+      async (fixture) => {
+        const { fleet } = fixture
+        const worker = await fixture.worker('py-long', 'logs')
+        const gen = await fleet.configure('py-long', 'logs', { password: SECRET })
+        await eventually('the secret is applied', async () => {
+          const { applied_config_gen: applied } = await fixture.record('py-long', 'logs')
+          return applied === gen
+        })
+        const [id = ''] = await fixture.submit('py-long', [{ do: 'log', name: 'logs' }], { max_attempts: 1 })
+        await fixture.exists('logs.started', worker)
+        const path = '/automations/py-long/workers/logs'
+        const ofTask = await fleet.ok<LogsBody>('GET', `${path}/logs?task_id=${id}&level=info`)
+        expect(ofTask).toMatchObject({
+          has_more: false,
+          missed: 0,
+          entries: [
+            {
+              level: 'info',
+              message: 'login with ********',
+              slot_id: 0,
+              task_id: id,
+              attempt: 0,
+              fields: { headers: { auth: ['********'] }, n: 1 },
+            },
+          ],
+        })
+        const claims = await fleet.ok('GET', '/pools/held/claims')
+        expect(claims).toMatchObject({ claims: [{ worker_id: 'logs', slot_id: 0, task_id: id }] })
+        await eventually('its output names the task', async () => {
+          const outputs = await fleet.ok<unknown[]>('GET', '/automations/py-long/output/peek')
+          return JSON.stringify(outputs).includes(`"task_id":"${id}"`)
+        })
+        await eventually(
+          'its statistics name the task',
+          async () => JSON.stringify(await fixture.record('py-long', 'logs')).includes(`"task_id":"${id}"`),
+          { withinMs: 40_000 },
+        )
+
+        writeFileSync(fixture.file('logs.go'), '')
+        let later: readonly object[] = []
+        await eventually('the failure is in the log', async () => {
+          const page = await fleet.ok<LogsBody>('GET', `${path}/logs?after=${ofTask.next}&task_id=${id}`)
+          later = page.entries
+          return later.length > 0
+        })
+        expect(later).toMatchObject([
+          { level: 'warn', message: 'the task failed', task_id: id, attempt: 0, fields: { error: MASKED_FAILURE } },
+        ])
+        expect(JSON.stringify(await fleet.ok('GET', `${path}/logs?after=0&limit=1000`))).not.toContain(SECRET)
+        await eventually(
+          'its statistics count the error',
+          async () => {
+            const runs = JSON.stringify(await fleet.ok('GET', '/automations/py-long/runs?worker_id=logs'))
+            return runs.includes('"died":1') && runs.includes('"last_error_runs":1')
+          },
+          { withinMs: 10_000 },
+        )
+        await fleet.ok('DELETE', '/automations/py-long/dead')
+        await fixture.outputs('py-long', 1, worker)
+        expect(await fixture.terminate(worker)).toBe(0)
+      },
+      90_000,
+    )
 
     onEveryStore('runs plain functions in threads, continuous functions, and the primitives', async (fixture) => {
       const plain = await fixture.worker('py-plain', 'plain', 4, { SVC_DRAIN_TIMEOUT_SECONDS: '0.5' })

@@ -82,7 +82,9 @@ describe('traces', () => {
     const body = { payload: { url: `${fleet.url}/healthz` } }
     const { status } = await fleet.call('POST', path, body, { traceparent: `00-${traceId}-${spanId}-01` })
     expect(status).toBe(200)
-    await eventually('the run is exported', async () => receiver.named('slot.run_one').length === 1)
+    await eventually('both are exported', async () =>
+      ['api.submit_task', 'slot.run_one'].every((name) => receiver.named(name).length === 1),
+    )
     const [submitted] = receiver.named('api.submit_task')
     const [run] = receiver.named('slot.run_one')
     expect(submitted).toMatchObject({ traceId, parentSpanId: spanId })

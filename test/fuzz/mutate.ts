@@ -13,6 +13,16 @@ export const REGISTER = {
   hardware: HARDWARE,
 }
 const OUTPUT = { slot_id: 0, ts: 1_767_225_600, payload: { sent: true } }
+const LOG_ENTRY = {
+  seq: 1,
+  ts: 1_767_225_600.5,
+  level: 'warn',
+  message: 'slow',
+  slot_id: 0,
+  task_id: 't',
+  attempt: 0,
+  fields: { ms: 17 },
+}
 const VALID: readonly object[] = [
   { ...REGISTER, instance_id: 'i' },
   { type: 'state', state: 'RUNNING', config_gen: 3, ts: 1.5, last_error: null },
@@ -27,6 +37,7 @@ const VALID: readonly object[] = [
     per_slot: [{ slot_id: 0, age_seconds: 1, counters: { a: 1 } }],
   },
   { type: 'output', ...OUTPUT },
+  { type: 'logs', id: 'r', started_at: 1, entries: [LOG_ENTRY], next: 1, has_more: false, missed: null },
   { type: 'output_batch', outputs: [OUTPUT, OUTPUT] },
   { type: 'ping', id: 'x' },
   { type: 'config_changed', config_gen: 4 },

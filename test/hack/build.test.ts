@@ -28,6 +28,7 @@ const MANIFEST = {
 }
 const SOURCES: Files = {
   'package.json': JSON.stringify(MANIFEST),
+  'release.json': '{"repository":"https://example.org/tiny"}',
   LICENSE: 'ours\n',
   'src/cmd/tiny.ts':
     "import { shared } from '../automation/index.ts'\nimport { deep } from 'bundled'\nconsole.log(shared(), deep)\n",
@@ -115,6 +116,7 @@ describe('hack/build', () => {
       license: 'MIT',
       type: 'module',
       engines: { node: '>=22' },
+      repository: { type: 'git', url: 'git+https://example.org/tiny.git' },
       bin: { tiny: './cmd/tiny.js' },
       exports: {
         './automation': { types: './automation/index.d.ts', default: './automation/index.js' },

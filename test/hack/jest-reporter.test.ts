@@ -10,7 +10,11 @@ const trees: Tree[] = []
 afterEach(() => trees.splice(0).forEach((tree) => tree.remove()))
 
 function tested(body: string, env: Record<string, string> = {}): Ran & { readonly lines: string[] } {
-  const jest = { testEnvironment: 'node', transform: {}, reporters: ['default', hackPath('jest-reporter.mjs')] }
+  const jest = {
+    transform: {},
+    runner: hackPath('jest-runner.mjs'),
+    reporters: ['default', hackPath('jest-reporter.mjs')],
+  }
   const tree = new Tree({ 'package.json': JSON.stringify({ jest }), 'a.test.js': body })
   trees.push(tree)
   symlinkSync(MODULES, join(tree.root, 'node_modules'))

@@ -99,6 +99,15 @@ interface MasterResponse {
   readonly json: unknown
 }
 
+export const SETTINGS = {
+  submitRpsPerToken: 0,
+  idempotencyTtlSeconds: 3_600,
+  maxBodyBytes: 131_072,
+  maxLostLeases: 10,
+  maxQueueLength: 10_000,
+  maxSockets: 1_000,
+} as const
+
 const masters: RunningMaster[] = []
 afterEach(async () => {
   await Promise.all(masters.splice(0).map((master) => master.stop()))
@@ -137,14 +146,7 @@ export async function startTestMaster(options: Partial<MasterOptions> = {}): Pro
       ]),
       named: namedTokens(),
     },
-    settings: {
-      submitRpsPerToken: 0,
-      idempotencyTtlSeconds: 3_600,
-      maxBodyBytes: 131_072,
-      maxLostLeases: 10,
-      maxQueueLength: 10_000,
-      maxSockets: 1_000,
-    },
+    settings: SETTINGS,
     dashboardDir: null,
     ...options,
     backend,

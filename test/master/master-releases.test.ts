@@ -41,7 +41,7 @@ describe('the releases of the live masters', () => {
     const releases = own()
     for (const text of [null, '{', '{"version":1}', 'null']) {
       releases.update([releases.text, text])
-      expect([...releases.features]).toEqual(['labels'])
+      expect([...releases.features]).toEqual(['labels', 'logs', 'output_task', 'slot_tasks'])
       expect(releases.faultOf({ payload: {}, priority: 1, labels: null })).toBeNull()
       expect(releases.faultOf({ payload: {}, retain_seconds: 0 })).toMatchObject({
         code: 'UPGRADING',
@@ -63,7 +63,7 @@ describe('the releases of the live masters', () => {
       recorded('0.9.0', ['result', 'later'], ['labels']),
       recorded('0.2.0', ['result'], ['labels', 'retry']),
     ])
-    expect([...releases.features]).toEqual(['result', 'labels'])
+    expect([...releases.features]).toEqual(['result', 'labels', 'logs', 'output_task', 'slot_tasks'])
     expect(releases.faultOf({ labels: {} })).toBeNull()
     expect(releases.faultOf({ retry: {} })?.detail).toContain('version 0.9.0')
   })

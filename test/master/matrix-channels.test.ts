@@ -73,10 +73,12 @@ const FRAMES: Readonly<Record<string, readonly [frame: object, before: number | 
   stats: [{ type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 1, ts: 1, metrics: {} }, 1008, null],
   output: [{ type: 'output', ...output }, 1008, null],
   output_batch: [{ type: 'output_batch', outputs: [output] }, 1008, null],
+  logs: [{ type: 'logs', id: 'r', started_at: 1, entries: [], next: 0, has_more: false, missed: 0 }, 1008, null],
   ping: [{ type: 'ping', id: 'p' }, 1008, null],
   config_changed: [{ type: 'config_changed', config_gen: 1 }, 1008, 1008],
   drain: [{ type: 'drain' }, 1008, 1008],
   task_cancelled: [{ type: 'task_cancelled', task_id: 't-1', token: 1 }, 1008, 1008],
+  read_logs: [{ type: 'read_logs', id: 'r', limit: 1 }, 1008, 1008],
   task_assign: [{ type: 'task_assign', task_id: 't-1', payload: {} }, 1008, 1008],
   'state of another worker': [
     { type: 'state', worker_id: 'victim', state: 'ERROR', config_gen: 0, ts: 1, last_error: null },

@@ -114,7 +114,7 @@ const CLASSES: readonly (readonly [bug: string, file: string, title: string])[] 
     'operator/fleet/outage.test.ts',
     'falls back to the previous one if its file is newer than the master, and each new token is tried',
   ],
-  ['token of the API server rotated', 'operator/kube/transport.test.ts', 'reads its credentials for each call'],
+  ['token of the API server rotated', 'operator/kube/transport.test.ts', 'reads its credentials once a second'],
   ['definition deleted and installed again', LIFE, 'continues after its definition was deleted and installed again'],
   ['definition upgraded', LIFE, 'continues while its definition is upgraded, and writes nothing because of it'],
   ['namespace terminating', DELETION, 'completes while its namespace is terminating'],

@@ -1,61 +1,18 @@
 /**
- * Tests what connects the operator's two sides: event handlers, the pause while the master is unavailable, the resync,
- * and its metrics.
+ * Tests what connects the operator's two sides: event handlers, the pause while the master is unavailable, and the
+ * resync.
  */
 import { describe, expect, it } from '@jest/globals'
-import { Registry } from 'prom-client'
 import type { WorkerBody } from '../../src/protocol/index.ts'
 import { VirtualTime } from '../../src/runtime/index.ts'
 import type { CallRefusal, TypeReading } from '../../src/operator/fleet/index.ts'
 import { INDICES, type FleetWorkerObject } from '../../src/operator/fleetworker/index.ts'
 import { WritableCache, type ObjectKey, type Priority } from '../../src/operator/kube/index.ts'
 import { MasterOutage } from '../../src/operator/master-outage.ts'
-import { FleetWorkerMetrics } from '../../src/operator/metrics.ts'
 import { PeriodicResync } from '../../src/operator/periodic-resync.ts'
 import { EventHandlers } from '../../src/operator/event-handlers.ts'
 import { recordingLog } from '../kit/index.ts'
-
-let versions = 0
-
-interface Given {
-  readonly type?: string
-  readonly workerId?: string
-  readonly uid?: string
-  readonly generation?: number
-  readonly status?: FleetWorkerObject['status']
-  readonly secret?: string
-}
-
-function fleetWorker(
-  name: string,
-  { type = 'a', workerId = name, uid = `uid-${name}`, generation = 1, status, secret }: Given = {},
-): FleetWorkerObject {
-  return {
-    metadata: {
-      name,
-      namespace: 'ns',
-      uid,
-      generation,
-      resourceVersion: String((versions += 1)),
-      creationTimestamp: '2026-01-01T00:00:00Z',
-    },
-    spec: {
-      type,
-      workerId,
-      ...(secret !== undefined && { configFrom: [{ field: 'f', secretKeyRef: { name: secret, key: 'k' } }] }),
-    },
-    ...(status !== undefined && { status }),
-  }
-}
-
-const met = (type: string, observedGeneration: number) => ({
-  type,
-  status: 'True' as const,
-  observedGeneration,
-  reason: 'R',
-  message: '',
-  lastTransitionTime: '2026-01-01T00:00:00Z',
-})
+import { fleetWorker } from './made-fleet-workers.ts'
 
 function fixture() {
   const cache = new WritableCache<FleetWorkerObject>(INDICES)
@@ -393,39 +350,5 @@ describe('the periodic resync', () => {
     const offered = Array.from({ length: 40 }, (_, n) => `t${n}`)
     const workers = { b: [], ...Object.fromEntries(offered.map((type) => [type, []])), t0: [left('left')] }
     expect(await swept(3, 0, { workers, offered })).toMatchObject({ released: ['left'], types: [] })
-  })
-})
-
-describe('the metrics of FleetWorkers', () => {
-  it('measure the time from an edit to its conditions, once', async () => {
-    const [time, registry] = [new VirtualTime(), new Registry()]
-    const objects: FleetWorkerObject[] = []
-    const metrics = new FleetWorkerMetrics({ registry, clock: time, objects: () => objects, comparedCount: () => 2 })
-    const before = fleetWorker('w')
-    const edited = fleetWorker('w', { generation: 2 })
-    const synced = fleetWorker('w', { generation: 2, status: { conditions: [met('Synced', 2), met('Applied', 1)] } })
-    const applied = fleetWorker('w', {
-      generation: 2,
-      status: {
-        conditions: [met('Synced', 2), met('Applied', 2)],
-        drift: { detectedTime: new Date(time.wallMs() - 60_000).toISOString() },
-      },
-    })
-    const change = (from: FleetWorkerObject | undefined, to: FleetWorkerObject): void =>
-      metrics.changed({ key: 'ns/w', before: from, after: to }, true)
-    change(before, edited)
-    await time.advance(1_000)
-    change(edited, synced)
-    await time.advance(1_000)
-    change(synced, applied)
-    change(applied, applied)
-    objects.push(applied)
-    const text = await registry.metrics()
-    expect(text).toContain('svc_operator_edit_to_synced_seconds_sum 1\n')
-    expect(text).toContain('svc_operator_edit_to_applied_seconds_sum 2\n')
-    expect(text).toContain('svc_operator_edit_to_applied_seconds_count 1\n')
-    expect(text).toContain('svc_operator_workers{condition="Synced",status="True"} 1\n')
-    expect(text).toContain('svc_operator_drift_age_seconds 62\n')
-    expect(text).toContain('svc_operator_judged 2\n')
   })
 })

@@ -83,7 +83,19 @@ describe('compileValidator', () => {
     )
   })
 
+  it('accepts the values of an enum, and no others', () => {
+    const allowedValues = [1, 'a', '{"a":1}', null, { a: 1, b: [2] }, [1], true]
+    const validate = compileValidator({ enum: allowedValues })
+    const accepted = [...allowedValues, { b: [2], a: 1 }, 1.0]
+    expect(accepted.filter((value) => validate(value).length > 0)).toEqual([])
+    const refused = [2, '1', 'null', '[1]', { a: 1 }, { a: 1, b: [2], c: 3 }, { a: 1, b: [3] }, [1, 1], [], {}, false]
+    expect(refused.filter((value) => validate(value).length !== 1)).toEqual([])
+    expect(validate('x')).toMatchObject([{ path: '', keyword: 'enum', params: { allowedValues } }])
+    expect(compileValidator({ enum: [0] })(-0)).toEqual([])
+  })
+
   it.each([
+    { enum: [] },
     { type: 'string', pattern: '(?=a)' },
     { type: 'string', pattern: '(a)\\1' },
     { $ref: 'https://example.com/schema' },

@@ -29,21 +29,34 @@ const CALL_MS = 1_500
 const MAX_BUSY_MS = 3_000
 const LOSSES_APART_MS = 2_000
 /** Methods after which a type may have tasks in a tier that was empty. */
-const WAKING = new Set(['submit', 'release', 'sweep', 'replay', 'applyToDead', 'resume'])
+const WAKING = new Set([
+  'submit',
+  'release',
+  'sweep',
+  'replay',
+  'applyToDead',
+  'applyToDeadGroup',
+  'replayEdited',
+  'resume',
+])
 
 /** Methods that change nothing. */
 const READING = new Set([
-  ...'info get page history read tail peek length bytes list sizes heads'.split(' '),
-  ...'locate describe queue bodies dead newestDeath counts countDue groups'.split(' '),
+  ...'info get page history read tail peek length bytes list sizes heads replayCounts'.split(' '),
+  ...'locate describe queue bodies dead newestDeath deadGroups newestDead deadTask counts countDue groups'.split(' '),
 ])
 /** Calls that a full store rejects, because they make it grow. */
 const GROWING = new Set([
   'tasks.submit',
+  'tasks.replayEdited',
   'configs.put',
   'configs.putMany',
   'revisions.put',
   'enrolments.put',
   'rollouts.put',
+  'operations.create',
+  'operations.update',
+  'audit.append',
   'streams.push',
   'workers.register',
 ])
@@ -384,6 +397,9 @@ export class StoreClient implements Backend {
   readonly revisions = this.#groups.revisions
   readonly enrolments = this.#groups.enrolments
   readonly rollouts = this.#groups.rollouts
+  readonly operations = this.#groups.operations
+  readonly audit = this.#groups.audit
+  readonly rollups = this.#groups.rollups
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

@@ -3,10 +3,13 @@
  * describe. Differences between backends are read from `capabilities`, never from the backend's name.
  */
 import { bulkConfigs } from './contract/bulk-configs.ts'
+import { audit } from './contract/audit.ts'
 import { configs } from './contract/configs.ts'
 import { drains } from './contract/drains.ts'
 import { enrolments } from './contract/enrolments.ts'
+import { operations } from './contract/operations.ts'
 import { rollouts } from './contract/rollouts.ts'
+import { rollups } from './contract/rollups.ts'
 import { lifecycle } from './contract/lifecycle.ts'
 import { namespaces } from './contract/namespaces.ts'
 import { pieces } from './contract/pieces.ts'
@@ -18,6 +21,8 @@ import { streamBounds } from './contract/stream-bounds.ts'
 import { streams } from './contract/streams.ts'
 import { tasksAttempts } from './contract/tasks-attempts.ts'
 import { tasksCancel } from './contract/tasks-cancel.ts'
+import { tasksDeadGroups } from './contract/tasks-dead-groups.ts'
+import { tasksReplays } from './contract/tasks-replays.ts'
 import { tasksEdges } from './contract/tasks-edges.ts'
 import { tasksGroupBounds } from './contract/tasks-group-bounds.ts'
 import { tasksGroupPolicies } from './contract/tasks-group-policies.ts'
@@ -55,6 +60,8 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     tasksProgress,
     tasksPause,
     tasksCancel,
+    tasksDeadGroups,
+    tasksReplays,
     tasksList,
     tasksUnique,
     tasksGroups,
@@ -70,6 +77,9 @@ export function testBackend(name: string, create: Create, except: readonly Suite
     revisions,
     enrolments,
     rollouts,
+    operations,
+    audit,
+    rollups,
     pools,
     primitives,
     namespaces,

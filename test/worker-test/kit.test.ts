@@ -189,7 +189,7 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'logs the value of a writeOnly field',
     row: 'W28',
-    from: "log('run failed:', text)",
+    from: "logAs('warn', task, ['run failed:', error.message])",
     to: "console.log('run failed:', error.message)",
   },
   {
@@ -250,6 +250,30 @@ const WRONG: readonly Wrong[] = [
     row: 'W38',
     from: "if (!channel.offers.includes('labels')) return {}",
     to: '',
+  },
+  {
+    name: 'ignores the limit of a read of its log',
+    row: 'W39',
+    from: 'const limit = Math.min(most, 200)',
+    to: 'const limit = 200 || most',
+  },
+  {
+    name: 'keeps its log lines without masking secrets',
+    row: 'W40',
+    from: 'message: message.slice(0, 100)',
+    to: 'message: line.slice(0, 100)',
+  },
+  {
+    name: 'names the task of an output for every master',
+    row: 'W41',
+    from: "socket?.offers?.includes('output_task') ?",
+    to: 'true ?',
+  },
+  {
+    name: 'does not name the task of a slot',
+    row: 'W42',
+    from: "socket?.offers?.includes('slot_tasks') ?",
+    to: 'false ?',
   },
 ]
 

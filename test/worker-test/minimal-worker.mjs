@@ -26,7 +26,44 @@ const runs = new Map() // token -> lease
 // ── Secrets ──
 const secrets = new Set()
 const mask = (text) => [...secrets].reduce((masked, secret) => masked.replaceAll(secret, '********'), text)
-const log = (...words) => console.log(mask(words.join(' ')))
+const log = (...words) => logAs('info', null, words)
+
+// ── Log ──
+const LEVELS = ['debug', 'info', 'warn', 'error']
+const startedAtMs = Date.now()
+const firstSeq = 1_000 * startedAtMs
+let entries = [] // The newest 1,000, each of at most 900 bytes.
+let newestSeq = firstSeq - 1
+function logAs(level, task, words) {
+  const line = words.join(' ')
+  const message = mask(line)
+  console.log(message)
+  const of = { slot_id: null, task_id: task?.task_id ?? null, attempt: task?.attempt ?? null }
+  entries.push({
+    seq: (newestSeq += 1),
+    ts: Date.now() / 1_000,
+    level,
+    message: message.slice(0, 100),
+    ...of,
+    fields: {},
+  })
+  entries = entries.slice(-1_000)
+}
+function readLogs({ id: read, limit: most, after, level = 'debug', task_id: taskId }) {
+  const limit = Math.min(most, 200) // At most 192 KiB.
+  const isOwn = after === 0 || (after >= firstSeq - 1 && after <= newestSeq)
+  const isSelected = (entry) =>
+    LEVELS.indexOf(entry.level) >= LEVELS.indexOf(level) && (taskId === undefined || entry.task_id === taskId)
+  const selected = entries.filter((entry) => isSelected(entry) && !(isOwn && entry.seq <= after))
+  const page = after === undefined ? selected.slice(-limit) : selected.slice(0, limit)
+  const hasMore = after !== undefined && selected.length > page.length
+  const next = hasMore ? page.at(-1).seq : newestSeq
+  const oldest = entries[0]?.seq ?? newestSeq + 1
+  let missed = 0
+  if (after !== undefined) missed = isOwn ? Math.max(0, oldest - Math.max(after + 1, firstSeq)) : null
+  const started = { started_at: startedAtMs / 1_000 }
+  socket.send(JSON.stringify({ type: 'logs', id: read, ...started, entries: page, next, has_more: hasMore, missed }))
+}
 
 // ── Calls ──
 const retryAfterMs = (value) => 1_000 * Math.min(30, Number(value ?? 0) || 0)
@@ -56,8 +93,9 @@ const backoffMs = (failures, capMs) => Math.min(capMs, 1_000 * 2 ** failures) * 
 // ── Outputs ──
 let buffer = []
 let buffered = 0
-function emit(payload) {
-  const text = JSON.stringify({ type: 'output', slot_id: 0, ts: Date.now() / 1_000, payload })
+function emitOf({ slot, task }, payload) {
+  const ofTask = socket?.offers?.includes('output_task') ? { task_id: task.task_id } : {}
+  const text = JSON.stringify({ type: 'output', slot_id: slot, ts: Date.now() / 1_000, ...ofTask, payload })
   const bytes = Buffer.byteLength(text)
   if (bytes > MiB) throw new Error(`the output has ${bytes} bytes, and a frame at most 1 MiB`)
   buffer.push({ text, bytes })
@@ -90,7 +128,7 @@ function connect() {
   let waitMs = 0
   let openedAtMs
   const channel = new WebSocket(`${base.replace('http', 'ws')}/control`, {
-    headers: { ...authorization(), 'muster-features': 'stream, cancel, labels' },
+    headers: { ...authorization(), 'muster-features': 'stream, cancel, labels, logs, output_task, slot_tasks' },
   })
   socket = channel
   channel.on('upgrade', ({ headers }) => (channel.offers = headers['muster-features'] ?? ''))
@@ -114,6 +152,7 @@ function connect() {
     if (frame.type === 'config_changed') poll()
     if (frame.type === 'drain') void drain()
     if (frame.type === 'task_cancelled') cancelled(frame)
+    if (frame.type === 'read_logs') readLogs(frame)
   })
   channel.on('unexpected-response', (request, response) => {
     waitMs = retryAfterMs(response.headers['retry-after'])
@@ -148,7 +187,13 @@ function reportState() {
 }
 function reportStats() {
   const rss = process.memoryUsage.rss() / MiB
-  send({ type: 'stats', slots: runs.size, cpu_pct: 0, rss_mb: rss, ts: Date.now() / 1_000, metrics: {} })
+  const perSlot = [...runs.values()].map(({ slot, startedMs, task }) => {
+    const seconds = (Date.now() - startedMs) / 1_000
+    const ofTask = socket?.offers?.includes('slot_tasks') ? { task_id: task.task_id, task_seconds: seconds } : {}
+    return { slot_id: slot, age_seconds: seconds, counters: {}, ...ofTask }
+  })
+  const usage = { slots: runs.size, cpu_pct: 0, rss_mb: rss }
+  send({ type: 'stats', ...usage, ts: Date.now() / 1_000, metrics: {}, per_slot: perSlot })
 }
 
 // ── Config ──
@@ -239,17 +284,19 @@ function rejected([{ error }]) {
 }
 async function runTask(task) {
   const lost = new AbortController()
-  const lease = { task, isLost: false, isReleased: false, lost }
+  const busy = [...runs.values()].map(({ slot }) => slot)
+  const slot = [...busy, -1].map((each) => each + 1).find((free) => !busy.includes(free))
+  const lease = { task, slot, startedMs: Date.now(), isLost: false, isReleased: false, lost }
   runs.set(task.token, lease)
   const extending = setInterval(() => void extend(lease), (1_000 * (task.expires_at - Date.now() / 1_000)) / 3)
   try {
-    await run(task.payload, config, AbortSignal.any([stop.signal, lost.signal]))
+    await run(lease, config, AbortSignal.any([stop.signal, lost.signal]))
     lastError = null
     if (!lease.isLost && !lease.isReleased) await settle('tasks.ack', task, {})
   } catch (error) {
     const text = mask(String(error.message)).slice(0, 4_096)
     lastError = text
-    log('run failed:', text)
+    logAs('warn', task, ['run failed:', error.message])
     if (!lease.isLost && !lease.isReleased) await settle('tasks.nack', task, { error: text, ...retryOf(task) })
   } finally {
     clearInterval(extending)
@@ -308,7 +355,9 @@ async function drain(deadlineMs = Infinity) {
 }
 
 // ── The automation ──
-async function run(payload, { label = '' }, signal) {
+async function run(lease, { label = '' }, signal) {
+  const { payload } = lease.task
+  const emit = (output) => emitOf(lease, output)
   if (payload.do === 'echo') emit({ value: payload.value, label })
   else if (payload.do === 'fail') throw new Error(payload.error)
   else if (payload.do === 'sleep') {

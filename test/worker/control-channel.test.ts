@@ -6,6 +6,7 @@ import { workerAddress } from '../../src/worker/address.ts'
 import { ControlChannel } from '../../src/worker/control-channel.ts'
 import { Outbox } from '../../src/worker/outbox.ts'
 import { Peer } from '../../src/worker-test/index.ts'
+import { rawToken } from '../kit/jwt-signer.ts'
 import { recordingLog, testHost, runTurns, advanceUntil, type RecordingLog } from './fixtures.ts'
 
 let time: VirtualTime
@@ -27,7 +28,7 @@ beforeEach(async () => {
   peer = await new Peer().start()
   const state = (): string => JSON.stringify({ type: 'state', state: 'IDLE', config_gen: 0, ts: 1, last_error: null })
   const stats = (): string => JSON.stringify({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} })
-  outbox = new Outbox({ clock: time, timers: time, log, reports: { state, stats } })
+  outbox = new Outbox({ clock: time, timers: time, log, reports: { state, stats }, canNameTasks: () => false })
   features = new MasterFeatures(time)
   channel = make(peer.url)
 })
@@ -69,6 +70,26 @@ const delays = (): readonly number[] =>
     .filter(({ message }) => message === 'control channel closed')
     .map(({ fields }) => (fields as { retry_in_ms: number }).retry_in_ms)
 
+describe('a token that expires', () => {
+  const tokenUntil = (exp: number): string =>
+    rawToken('{"alg":"ES256"}', JSON.stringify({ iat: Math.floor(time.wallMs() / 1_000), exp }))
+
+  it('is replaced once 80 % of its lifetime have passed and there is another one, without a delay (D231)', async () => {
+    const startSeconds = Math.floor(time.wallMs() / 1_000)
+    const next = 'the-next-token'
+    tokens = [tokenUntil(startSeconds + 50)]
+    channel.start()
+    await opened()
+    await time.advance(41_000)
+    expect(peer.handshakes).toHaveLength(1)
+    tokens.push(next)
+    await advanceUntil(time, 'the channel connects again', () => peer.handshakes.length === 2 && channel.isOpen)
+    expect(time.wallMs() / 1_000 - startSeconds).toBeLessThan(44)
+    expect(peer.handshakes[1]).toMatchObject({ authorization: `Bearer ${next}` })
+    expect(delays()).toEqual([0])
+  })
+})
+
 describe('the control channel', () => {
   it('registers first, sends the token in the header and keeps the path prefix of a proxy', async () => {
     channel = make(`${peer.url}/fleet/`)
@@ -95,7 +116,7 @@ describe('the control channel', () => {
     await opened()
     expect(peer.handshakes[0]).toMatchObject({
       'muster-version': '1.2.3',
-      'muster-features': 'stream, result, progress, cancel, epoch, labels',
+      'muster-features': 'stream, result, progress, cancel, epoch, labels, logs, holder, output_task, slot_tasks',
     })
     expect([features.has('stream'), features.has('epoch')]).toEqual([true, false])
     peer.features = ''

@@ -45,12 +45,14 @@ let log: RecordingLog
 let wire: Wire
 let made: number
 let outbox: Outbox
+let canNameTasks: boolean
 
 beforeEach(() => {
   time = new VirtualTime()
   log = recordingLog()
   wire = new Wire()
   made = 0
+  canNameTasks = true
   outbox = make(WORKER_BUFFER_FRAMES)
 })
 
@@ -58,7 +60,14 @@ function make(maxFrames: number): Outbox {
   const state = (): string =>
     JSON.stringify({ type: 'state', state: 'IDLE', config_gen: (made += 1), ts: 1, last_error: null })
   const stats = (): string => JSON.stringify({ type: 'stats', slots: 0, cpu_pct: 0, rss_mb: 1, ts: 1, metrics: {} })
-  return new Outbox({ clock: time, timers: time, log, reports: { state, stats }, maxFrames })
+  return new Outbox({
+    clock: time,
+    timers: time,
+    log,
+    reports: { state, stats },
+    canNameTasks: () => canNameTasks,
+    maxFrames,
+  })
 }
 
 const emit = (from: number, to: number): void => {
@@ -69,6 +78,46 @@ const numbers = (from: number, to: number): readonly number[] =>
 const big = (n: number): { n: number; pad: string } => ({ n, pad: 'x'.repeat(MAX_FRAME_BYTES / 2 + 1) })
 
 describe('the outbox', () => {
+  it('names the task of an output only to a master that reads it (D188)', async () => {
+    const outputsIn = (frame: WorkerFrame): readonly unknown[] => {
+      if (frame.type === 'output_batch') return frame.outputs
+      return frame.type === 'output' ? [frame] : []
+    }
+    const sent = (): readonly unknown[] => wire.frames.flatMap(outputsIn)
+    outbox.output(0, { n: 1 }, 't "1"')
+    outbox.output(1, { n: 2 })
+    await time.advance(10)
+    canNameTasks = false
+    outbox.attach(wire)
+    expect(sent()).toEqual([
+      { slot_id: 0, ts: expect.any(Number), payload: { n: 1 } },
+      { slot_id: 1, ts: expect.any(Number), payload: { n: 2 } },
+    ])
+    canNameTasks = true
+    outbox.output(0, { n: 3 }, 't "1"')
+    await time.advance(10)
+    expect(sent().at(-1)).toEqual({
+      type: 'output',
+      slot_id: 0,
+      ts: expect.any(Number),
+      task_id: 't "1"',
+      payload: { n: 3 },
+    })
+  })
+
+  it('leaves the task out of an output that would become larger than a frame', async () => {
+    const beside = Buffer.byteLength('{"type":"output_batch","outputs":[{"slot_id":0,"ts":0,"payload":{"pad":""}}]}')
+    outbox.attach(wire)
+    outbox.output(0, { pad: 'x'.repeat(MAX_FRAME_BYTES - beside - 40) }, 't'.repeat(256))
+    await time.advance(10)
+    expect(wire.frames.at(-1)).toEqual({
+      type: 'output',
+      slot_id: 0,
+      ts: expect.any(Number),
+      payload: expect.anything(),
+    })
+  })
+
   it('sends outputs of 10 ms in one frame, and a single one as an output frame (D37)', async () => {
     outbox.attach(wire)
     emit(0, 3)

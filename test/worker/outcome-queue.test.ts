@@ -18,6 +18,7 @@ let sent: (readonly string[])[][]
 /** Results of the next requests; the last one repeats. */
 let results: ((call: BatchedCall) => BatchedResult)[]
 let outcomes: OutcomeQueue
+let died: number
 
 const itemsOf = ({ params }: BatchedCall): readonly Item[] => (params as { tasks: readonly Item[] }).tasks
 const accepted = (call: BatchedCall): BatchedResult => ({
@@ -39,6 +40,7 @@ beforeEach(() => {
   time = new VirtualTime()
   log = recordingLog()
   again = []
+  died = 0
   sent = []
   results = [accepted]
   outcomes = new OutcomeQueue({
@@ -53,6 +55,7 @@ beforeEach(() => {
         return calls.map(result)
       },
     },
+    onDied: () => void (died += 1),
     registerAgain: (why) => void again.push(why),
   })
 })
@@ -81,6 +84,19 @@ describe('the outcome queue', () => {
     outcomes.add(urgent)
     await time.advance(0)
     expect(sent).toHaveLength(2)
+  })
+
+  it('reports each task that the master moved to the dead-letter queue (D151)', async () => {
+    const outcomeOf = ({ task_id: id }: Item): string => (id === 'b' ? 'scheduled' : 'dead')
+    results = [
+      (call) => ({
+        ok: true,
+        result: { results: itemsOf(call).map((item) => ({ ok: true, outcome: outcomeOf(item) })) },
+      }),
+    ]
+    for (const id of ['a', 'b', 'c']) outcomes.add(nack(id, 'x'))
+    await time.advance(0)
+    expect(died).toBe(2)
   })
 
   it('sends what waits immediately when the worker stops', async () => {

@@ -36,6 +36,38 @@ describe('the counters of runs (D137)', () => {
     expect(counters.snapshot()).toEqual({ 'counter.muster.runs_ok': 1, 'counter.muster.run_ms_le.0': 1 })
   })
 
+  it('count the tasks that died, and the failed runs with the newest error, whatever numbers it has (D151)', () => {
+    const [counters, applied] = [new RunCounters(true), config()]
+    counters.applied(applied)
+    for (const error of ['timeout after 31 ms', 'refused', 'timeout after 7 ms'])
+      counters.runEnded({ ...run(applied, 'failed', 1), error })
+    counters.taskDied()
+    expect(counters.snapshot()).toMatchObject({
+      'counter.muster.runs_failed': 3,
+      'counter.muster.runs_died': 1,
+      'counter.muster.last_error_runs': 2,
+    })
+    for (let n = 0; n < 20; n += 1) counters.runEnded({ ...run(applied, 'failed', 1), error: 'x'.repeat(n) })
+    counters.runEnded({ ...run(applied, 'failed', 1), error: 'refused' })
+    expect(counters.snapshot()).toMatchObject({ 'counter.muster.last_error_runs': 1 }) // Dropped meanwhile.
+    counters.applied(config())
+    expect(counters.snapshot()).toEqual({})
+  })
+
+  it('report the first failure under each config (D151)', () => {
+    let failures = 0
+    const [counters, applied] = [new RunCounters(true, () => void (failures += 1)), config()]
+    counters.applied(applied)
+    counters.runEnded(run(applied, 'ok'))
+    expect(failures).toBe(0)
+    counters.runEnded(run(applied, 'failed'))
+    counters.runEnded(run(applied, 'failed'))
+    expect(failures).toBe(1)
+    counters.applied(config())
+    counters.slotFailed()
+    expect(failures).toBe(2)
+  })
+
   it('of a continuous automation count only failures, which are those of a slot', () => {
     const [counters, applied] = [new RunCounters(false), config()]
     counters.applied(applied)

@@ -426,6 +426,7 @@ describe('a worker with errors', () => {
     expect(await statsWith(1)).toEqual({
       'counter.muster.runs_ok': 2,
       'counter.muster.runs_failed': 1,
+      'counter.muster.last_error_runs': 1,
       'counter.muster.run_ms_le.40': 3,
       'gauge.muster.config_gen': 1,
       'gauge.muster.tasks_held': 1, // A reserve waits at the master.

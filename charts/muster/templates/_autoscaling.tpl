@@ -25,5 +25,5 @@
 
 {{/* The URL of the master for clients in other namespaces. */}}
 {{- define "muster.masterUrlFromOutside" -}}
-{{- .Values.masterUrl | default (printf "http://%s-master.%s.svc:%d" (include "muster.fullname" .) .Release.Namespace (int .Values.master.service.port)) | trimSuffix "/" -}}
+{{- .Values.masterUrl | default (printf "%s://%s-master.%s.svc:%d" (include "muster.masterScheme" .) (include "muster.fullname" .) .Release.Namespace (int .Values.master.service.port)) | trimSuffix "/" -}}
 {{- end }}

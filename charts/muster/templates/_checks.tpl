@@ -56,6 +56,14 @@ fullnameOverride: is required, because {{ $fullname }}-master is not a valid nam
 {{- if and (not .Values.master.enabled) (not .Values.masterUrl) }}
 masterUrl: is required while master.enabled is false; set the URL of the master, for example https://muster.example
 {{- end }}
+{{- if include "muster.masterTls" . }}
+{{- if not (include "muster.hasTrust" .) }}
+master.tls.existingSecret: requires trust.configMap or trust.secret; set one of them to the CA certificate that signed the certificate of the master
+{{- end }}
+{{- if ne .Values.exposure.type "none" }}
+master.tls.existingSecret: the ingress controller or gateway would connect to the master with HTTP; set exposure.type to none and expose the Service yourself, or leave TLS to the exposure
+{{- end }}
+{{- end }}
 {{- if and .Values.trust.configMap .Values.trust.secret }}
 trust: has both configMap and secret; remove one of them
 {{- end }}

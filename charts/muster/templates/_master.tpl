@@ -17,8 +17,26 @@ SVC_MAX_QUEUE_LENGTH: {{ int64 $limits.maxQueueLength | quote }}
 SVC_MAX_OUTCOMES: {{ int64 $limits.maxOutcomes | quote }}
 {{- end }}
 SVC_MAX_SOCKETS: {{ int64 $limits.maxSockets | quote }}
+{{- with ($values.master.environment | default dict).name }} {{- /* Missing after an upgrade with --reuse-values. */}}
+SVC_ENVIRONMENT_NAME: {{ . | quote }}
+SVC_ENVIRONMENT_COLOR: {{ $values.master.environment.color }}
+{{- end }}
+{{- $alerts := include "muster.alerts" . | fromYaml }}
+{{- if ne (int64 $alerts.afterSeconds) 30 }}
+SVC_ALERT_AFTER_SECONDS: {{ int64 $alerts.afterSeconds | quote }}
+{{- end }}
+{{- if $alerts.webhook.secret }}
+SVC_ALERT_WEBHOOK_URL_FILE: {{ $secrets }}/alert-webhook-url
+{{- if $alerts.signature.secret }}
+SVC_ALERT_WEBHOOK_SECRET_FILE: {{ $secrets }}/alert-webhook-secret
+{{- end }}
+{{- end }}
 {{- with $values.master.corsOrigins }}
 SVC_CORS_ORIGINS: {{ join "," . | quote }}
+{{- end }}
+{{- if include "muster.masterTls" . }}
+SVC_TLS_CERT_FILE: {{ $secrets }}/tls.crt
+SVC_TLS_KEY_FILE: {{ $secrets }}/tls.key
 {{- end }}
 SVC_ADMIN_TOKEN_FILE: {{ $secrets }}/admin-token
 SVC_WORKER_TOKEN_FILE: {{ $secrets }}/worker-token

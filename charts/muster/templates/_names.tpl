@@ -58,7 +58,17 @@ automountServiceAccountToken: false
 
 {{- define "muster.masterUrl" -}}
 {{- $service := .Values.master.service -}}
-{{- .Values.masterUrl | default (printf "http://%s-master%s" (include "muster.fullname" .) (eq (int $service.port) 80 | ternary "" (printf ":%d" (int $service.port)))) -}}
+{{- $default := include "muster.masterTls" . | empty | ternary 80 443 -}}
+{{- .Values.masterUrl | default (printf "%s://%s-master%s" (include "muster.masterScheme" .) (include "muster.fullname" .) (eq (int $service.port) $default | ternary "" (printf ":%d" (int $service.port)))) -}}
+{{- end }}
+
+{{/* The Secret with the certificate of the masters of this release; empty for plain HTTP. */}}
+{{- define "muster.masterTls" -}}
+{{- if .Values.master.enabled }}{{ (.Values.master.tls | default dict).existingSecret }}{{ end -}} {{- /* Missing after an upgrade with --reuse-values. */}}
+{{- end }}
+
+{{- define "muster.masterScheme" -}}
+{{- include "muster.masterTls" . | empty | ternary "http" "https" -}}
 {{- end }}
 
 {{/* {root, name}: an entry of workers, merged over workerDefaults. */}}

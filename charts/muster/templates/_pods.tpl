@@ -187,24 +187,33 @@ SVC_AUTOMATIONS: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The probes of a Muster process. The argument is the name of the port. */}}
+{{/* {port, scheme}: the probes of a Muster process. Without a scheme they use HTTP. */}}
 {{- define "muster.probes" -}}
 startupProbe:
   httpGet:
     path: /healthz
-    port: {{ . }}
+    port: {{ .port }}
+    {{- with .scheme }}
+    scheme: {{ . }}
+    {{- end }}
   periodSeconds: 2
   failureThreshold: 60
 livenessProbe:
   httpGet:
     path: /healthz
-    port: {{ . }}
+    port: {{ .port }}
+    {{- with .scheme }}
+    scheme: {{ . }}
+    {{- end }}
   periodSeconds: 20
   timeoutSeconds: 5
 readinessProbe:
   httpGet:
     path: /readyz
-    port: {{ . }}
+    port: {{ .port }}
+    {{- with .scheme }}
+    scheme: {{ . }}
+    {{- end }}
   periodSeconds: 5
   timeoutSeconds: 3
 {{- end }}

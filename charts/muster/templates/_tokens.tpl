@@ -28,6 +28,12 @@
 {{- if and (include "muster.hasRedis" .) (not .Values.redis.embedded.password.secret) }}true{{ end -}}
 {{- end }}
 
+{{/* master.alerts, which is missing after an upgrade with --reuse-values. */}}
+{{- define "muster.alerts" -}}
+{{- $none := dict "secret" "" "key" "" -}}
+{{- .Values.master.alerts | default (dict "afterSeconds" 30 "webhook" $none "signature" $none) | toYaml -}}
+{{- end }}
+
 {{/* {ref, created, createdKey, as}: a source of the projected volume, mounted as the file `as`. Empty if no Secret is named. */}}
 {{- define "muster.secretSource" -}}
 {{- $name := .ref.secret | default .created -}}
@@ -49,6 +55,20 @@
 {{- include "muster.secretSource" (dict "ref" $tokens.scopes "created" $created "createdKey" "token-scopes" "as" "token-scopes") }}
 {{- $scaler := include "muster.scalerSecret" . | fromYaml }}
 {{- include "muster.secretSource" (dict "ref" (dict "secret" $scaler.name "key" $scaler.key) "created" "" "as" "scaler-token") }}
+{{- with include "muster.masterTls" . }}
+- secret:
+    name: {{ . | quote }}
+    items:
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+{{- end }}
+{{- $alerts := include "muster.alerts" . | fromYaml }}
+{{- include "muster.secretSource" (dict "ref" $alerts.webhook "created" "" "as" "alert-webhook-url") }}
+{{- if $alerts.webhook.secret }}
+{{- include "muster.secretSource" (dict "ref" $alerts.signature "created" "" "as" "alert-webhook-secret") }}
+{{- end }}
 {{- if include "muster.hasRedis" . }}
 {{- include "muster.secretSource" (dict "ref" .Values.redis.embedded.password "created" (printf "%s-redis" (include "muster.fullname" .)) "createdKey" "password" "as" "redis-password") }}
 {{- else }}
@@ -92,8 +112,9 @@
 {{/* The Secrets of the release, as a list. configFrom may not reference them. */}}
 {{- define "muster.reservedSecrets" -}}
 {{- $tokens := .Values.tokens -}}
+{{- $alerts := include "muster.alerts" . | fromYaml -}}
 {{- $names := include "muster.createdSecrets" . | fromYamlArray -}}
-{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) }}{{ $names = append $names .secret }}{{ end -}}
+{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) $alerts.webhook $alerts.signature }}{{ $names = append $names .secret }}{{ end -}}
 {{- $redis := .Values.redis -}}
 {{- range list $redis.embedded.password $redis.embedded.tls $redis.external.password $redis.external.clientCert }}{{ $names = append $names .secret }}{{ end -}}
 {{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}

@@ -17,7 +17,7 @@ class RecordedLog:
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, dict[str, Any]]] = []
-        self.log = Log(lambda level, message, fields: self.lines.append((level, message, fields)))
+        self.log = Log(lambda level, message, fields, bound: self.lines.append((level, message, {**bound, **fields})))
 
     def messages(self, level: str) -> list[str]:
         return [message for each, message, _ in self.lines if each == level]

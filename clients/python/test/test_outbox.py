@@ -3,6 +3,7 @@
 import asyncio
 import json
 import unittest
+from collections.abc import Callable
 from typing import Any
 
 from muster_worker.limits import MAX_BUFFERED_BYTES, MAX_FRAME_BYTES
@@ -13,8 +14,8 @@ from .fixtures import RecordedLog, virtual
 REPORTS = {"state": lambda: '{"type":"state"}', "stats": lambda: '{"type":"stats"}'}
 
 
-def outbox(max_frames: int = 1_024) -> Outbox:
-    return Outbox(RecordedLog().log, REPORTS, max_frames)
+def outbox(max_frames: int = 1_024, can_name_tasks: Callable[[], bool] = lambda: False) -> Outbox:
+    return Outbox(RecordedLog().log, REPORTS, max_frames, can_name_tasks)
 
 
 class Socket:
@@ -65,6 +66,51 @@ class OutboxTest(unittest.TestCase):
         await asyncio.sleep(1)
         self.assertEqual([frame["type"] for frame in socket.frames[2:]], ["output_batch", "output"])
         self.assertEqual(socket.frames[3]["slot_id"], 4)
+
+    @virtual
+    async def test_names_the_task_of_an_output_only_for_a_master_that_reads_it(self) -> None:
+        named = False
+        box, old, new = outbox(can_name_tasks=lambda: named), Socket(), Socket()
+        sender = asyncio.create_task(box.send_to(old.send))
+        box.output(3, {"n": 1}, "t-1")
+        await box.idle()
+        sender.cancel()
+        box.output(3, {"n": 2}, 't-"2"')
+        box.output(4, {"n": 3})
+        named = True
+        asyncio.create_task(box.send_to(new.send))
+        await box.idle()
+        self.assertNotIn("task_id", old.texts[-1])
+        first, second = new.frames[-1]["outputs"]
+        self.assertEqual((first["task_id"], first["slot_id"], first["payload"]), ('t-"2"', 3, {"n": 2}))
+        self.assertNotIn("task_id", second)
+
+    @virtual
+    async def test_leaves_out_the_task_of_an_output_that_would_become_larger_than_a_frame(self) -> None:
+        box, socket = outbox(can_name_tasks=lambda: True), Socket()
+        box.output(0, {"n": 1, "pad": "x" * (MAX_FRAME_BYTES - 150)}, "t" * 256)
+        asyncio.create_task(box.send_to(socket.send))
+        await box.idle()
+        self.assertLessEqual(len(socket.texts[-1].encode()), MAX_FRAME_BYTES)
+        self.assertEqual((socket.frames[-1]["payload"]["n"], "task_id" in socket.frames[-1]), (1, False))
+
+    @virtual
+    async def test_responds_on_the_connection_of_the_request_and_keeps_four_responses_at_most(self) -> None:
+        box, first, second = outbox(), Socket(), Socket()
+        box.respond('{"type":"before the connection"}')
+        sender = asyncio.create_task(box.send_to(first.send))
+        await asyncio.sleep(1)
+        for n in range(6):
+            box.respond(f'{{"type":"logs","n":{n}}}')
+        box.output(0, {"n": 1})
+        await box.idle()
+        self.assertEqual([frame.get("n") for frame in first.frames[2:]], [0, 1, 2, 3, None])
+        box.respond('{"type":"late"}')
+        sender.cancel()
+        await asyncio.sleep(1)
+        asyncio.create_task(box.send_to(second.send))
+        await box.idle()
+        self.assertEqual([frame["type"] for frame in second.frames], ["state", "stats"])
 
     @virtual
     async def test_drops_the_oldest_frames_beyond_the_bound_and_counts_their_outputs(self) -> None:

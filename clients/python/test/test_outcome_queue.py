@@ -21,10 +21,22 @@ def ack(token: int) -> Settlement:
 
 class OutcomeQueueTest(unittest.TestCase):
     def start(self, rpc: FakeRpc) -> OutcomeQueue:
-        self.log, self.registrations = RecordedLog(), list[str]()
-        queue = OutcomeQueue(self.log.log, rpc.client, self.registrations.append)
+        self.log, self.registrations, self.died = RecordedLog(), list[str](), 0
+        queue = OutcomeQueue(self.log.log, rpc.client, self.registrations.append, self._count_death)
         self.running = asyncio.create_task(queue.run())
         return queue
+
+    def _count_death(self) -> None:
+        self.died += 1
+
+    @virtual
+    async def test_counts_the_tasks_that_are_dead_after_a_nack(self) -> None:
+        results = [{"ok": True, "outcome": "dead"}, {"ok": True, "outcome": "scheduled"}]
+        queue = self.start(FakeRpc(lambda *_: {"results": results}))
+        for token in range(2):
+            queue.add(Settlement("tasks.nack", {**ack(token).item, "error": "x"}))
+        await queue.idle()
+        self.assertEqual(self.died, 1)
 
     @virtual
     async def test_sends_outcomes_of_the_same_moment_together(self) -> None:

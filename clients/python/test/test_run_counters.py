@@ -51,6 +51,34 @@ class RunCountersTest(unittest.TestCase):
         counters.run_ended(config, "failed", 1)
         self.assertEqual(counters.snapshot(), {"counter.muster.slot_failures": 1})
 
+    def test_counts_the_failed_runs_with_the_newest_error_and_the_tasks_that_died(self) -> None:
+        counters, config = RunCounters(is_batch=True), _config()
+        counters.applied(config)
+        for error in ("timeout after 31 ms", "no such host", "timeout after 29 ms"):
+            counters.run_ended(config, "failed", 1, error)
+        counters.task_died()
+        counts = counters.snapshot()
+        self.assertEqual(counts["counter.muster.last_error_runs"], 2)
+        self.assertEqual(counts["counter.muster.runs_died"], 1)
+        for word in "abcdefghijklmnop":
+            counters.run_ended(config, "failed", 1, word)
+        counters.run_ended(config, "failed", 1, "timeout after 1 ms")
+        self.assertEqual(counters.snapshot()["counter.muster.last_error_runs"], 1, "16 errors are kept")
+        counters.applied(_config())
+        self.assertEqual(counters.snapshot(), {})
+
+    def test_reports_the_first_failure_under_each_config(self) -> None:
+        failures: list[str] = []
+        counters = RunCounters(is_batch=True, on_first_failure=lambda: failures.append("failed"))
+        for expected in (2, 4):
+            config = _config()
+            counters.applied(config)
+            for _ in range(3):
+                counters.run_ended(config, "ok", 1)
+                counters.run_ended(config, "failed", 1, "x")
+                counters.slot_failed()
+            self.assertEqual(len(failures), expected)
+
     def test_selects_buckets_as_the_protocol_defines_them(self) -> None:
         self.assertEqual([run_ms_bucket(2**power) for power in range(22)], [4 * power for power in range(22)])
         self.assertEqual([run_ms_bucket(ms) for ms in (0, 0.5, 1_000, 1e12)], [0, 0, 40, 87])

@@ -13,6 +13,7 @@ from muster_worker.errors import Permanent, RetryIn
 from muster_worker.lease import Settlement
 from muster_worker.leases import Leases
 from muster_worker.mask import Masker
+from muster_worker.plugin_calls import PluginCalls
 from muster_worker.run_slot import SlotRun, run_batch_slot, run_continuous_slot
 from muster_worker.slot_records import Metrics, SlotRecords
 from muster_worker.slots import Slot, Slots, SlotsDeps
@@ -41,28 +42,37 @@ class SlotsTest(unittest.TestCase):
         self.rpc = FakeRpc(respond)
         self.leases = Leases(self.log.log, self.rpc.client, 60, self.outcomes.append)
         self.feed = TaskFeed(self.log.log, self.rpc.client, self.leases, lambda: DEFAULTS, lambda _: None)
-        records = SlotRecords(self.log.log, ActiveErrors(lambda: None))
+        self.records = SlotRecords(self.log.log, ActiveErrors(lambda: None))
+        self.emitted: list[tuple[int, Mapping[str, Any], str | None]] = []
 
         async def run(slot: Slot) -> None:
             deps = RunDeps(
                 slot.id,
                 self.log.log,
                 Masker(()),
-                Metrics(records, slot.id),
-                self.rpc.client,
+                Metrics(self.records, slot.id),
+                PluginCalls(self.rpc.client, lambda _: True),
                 cast(BusClient, None),
                 lambda: DEFAULTS,
-                lambda slot_id, output: None,
+                lambda *output: self.emitted.append(output),
             )
-            slot_run = SlotRun(function, slot, deps, self.errors.append, self._run_ended)
+            slot_run = SlotRun(
+                function,
+                slot,
+                deps,
+                self.errors.append,
+                lambda task_id: self.records.set_task(slot.id, task_id),
+                self._run_ended,
+            )
             await (run_batch_slot(slot_run, self.feed) if kind == "batch" else run_continuous_slot(slot_run))
 
         end_within = None if kind == "batch" else 5.0
         deps = SlotsDeps(run, end_within, self.errors.append, lambda: None, lambda _: None)
         return Slots(self.log.log, deps)
 
-    def _run_ended(self, config: Config, outcome: str, seconds: float) -> None:
+    def _run_ended(self, config: Config, outcome: str, seconds: float, error: str | None) -> None:
         self.assertIs(config, DEFAULTS)
+        self.assertEqual(error is not None, outcome == "failed")
         self.runs.append((outcome, round(seconds, 3)))
 
     def settled(self) -> list[tuple[str, dict[str, Any]]]:
@@ -110,6 +120,44 @@ class SlotsTest(unittest.TestCase):
             ("tasks.ack", {}),
         ]
         self.assertEqual(self.settled(), expected)
+
+    @virtual
+    async def test_names_slot_and_task_of_outputs_claims_log_lines_and_stats(self) -> None:
+        async def function(ctx: Any) -> None:
+            await ctx.emit({"n": 1})
+            await ctx.pool("seats").claim(hold_seconds=5)
+            ctx.log.info("working", n=1)
+            await ctx.sleep(10)
+
+        slots = self.start(function, tasks=1)
+        reserve = self.rpc.respond
+        self.rpc.respond = lambda method, params: {"claims": []} if method == "pool.claim" else reserve(method, params)
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(2)
+        self.assertEqual(self.emitted, [(0, {"n": 1}, "t-0")])
+        claims = [params for _, method, params in self.rpc.calls if method == "pool.claim"]
+        self.assertEqual(claims, [{"pool": "seats", "hold_ms": 5_000, "slot_id": 0, "task_id": "t-0"}])
+        self.assertIn(("info", "working", {"task_id": "t-0", "attempt": 0, "n": 1}), self.log.lines)
+        [stats] = self.records.per_slot(slots.ages(), True)
+        self.assertEqual((stats["task_id"], stats["task_seconds"]), ("t-0", 2.0))
+        self.assertNotIn("task_id", self.records.per_slot(slots.ages(), False)[0])
+        await asyncio.sleep(10)
+        self.assertNotIn("task_id", self.records.per_slot(slots.ages(), True)[0])
+
+    @virtual
+    async def test_names_no_task_of_a_continuous_run(self) -> None:
+        async def function(ctx: Any) -> None:
+            await ctx.emit({"n": 1})
+            await ctx.pool("seats").claim(hold_seconds=5)
+            await ctx.sleep(100)
+
+        slots = self.start(function, kind="continuous")
+        self.rpc.respond = lambda *_: {"claims": []}
+        slots.apply({"enabled": True, "slots": 1})
+        await asyncio.sleep(1)
+        self.assertEqual(self.emitted, [(0, {"n": 1}, None)])
+        self.assertEqual(self.rpc.calls[-1][2], {"pool": "seats", "hold_ms": 5_000, "slot_id": 0})
+        self.assertNotIn("task_id", self.records.per_slot(slots.ages(), True)[0])
 
     @virtual
     async def test_follows_the_target_and_lets_batch_tasks_end(self) -> None:

@@ -4,6 +4,7 @@
  * time are `Date` objects.
  */
 import type { Automation } from '../../automation/public.ts'
+import type { DeadGroups, LogPage, LogsOptions, Operations } from './fleet-api.ts'
 
 /** Any object; the type of payloads and outputs if the client was created without the type of an automation. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -255,6 +256,10 @@ export interface OutputEntry<Output> {
   /** The cursor to continue after. */
   readonly id: string
   readonly slotId: number
+  /** The worker that emitted it; absent from entries of earlier releases. */
+  readonly workerId?: string
+  /** The task whose run emitted it; absent if there is none, or it is not known. */
+  readonly taskId?: string
   readonly emittedAt: Date
   readonly payload: Output
 }
@@ -280,8 +285,8 @@ export interface SelectedTask {
   readonly outcome: 'replayed' | 'removed' | 'not_dead'
 }
 
-/** The dead-letter queue of one automation type. No call that changes it is repeated. */
-export interface DeadLetters<Payload> {
+/** The dead-letter queue of one automation type. No call that changes it is repeated, except `deleteGroup`. */
+export interface DeadLetters<Payload> extends DeadGroups<Payload> {
   /** Returns the oldest dead tasks; 50 if `limit` is omitted. */
   list(options?: PageOptions): Promise<Page<DeadTask<Payload>>>
   /**
@@ -313,6 +318,7 @@ export interface DeadLetters<Payload> {
 export interface AutomationClient<Payload, Output, Result = unknown> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
+  readonly operations: Operations
   /**
    * Submits a task. Submits of one turn of the event loop share a request, and so do those that wait while two requests
    * are under way. Aborting the signal takes a waiting task out of its request; a task that was already sent may be
@@ -368,24 +374,10 @@ export interface AutomationClient<Payload, Output, Result = unknown> {
    * @returns the removed outputs, oldest first.
    */
   pop(n: number, options?: CallOptions): Promise<readonly OutputEntry<Output>[]>
+  /**
+   * Returns log entries that a connected worker keeps in its memory, oldest first. Rejects with NOT_FOUND when the
+   * worker is unknown, offline, or of a release without this feature.
+   * @param workerId The ID of the worker.
+   */
+  workerLogs(workerId: string, options?: LogsOptions): Promise<LogPage>
 }
-
-/** Options of `events`. */
-export interface EventsOptions {
-  /** ID of the last event that was handled, to continue after it; only new events are yielded if omitted. */
-  readonly lastEventId?: string | undefined
-  /** Ends the iteration. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** What `events` yields. `reset`: events in between are lost, so read again what you derived from them. */
-export type FleetEvent =
-  | {
-      readonly kind: 'event'
-      /** The position to resume after. */
-      readonly id: string
-      /** Such as `worker.state` or `queue.totals`. */
-      readonly name: string
-      readonly data: JsonObject
-    }
-  | { readonly kind: 'reset'; readonly id: string }

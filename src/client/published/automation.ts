@@ -1,9 +1,12 @@
 /**
  * @module client/published/automation
  * Implements the tasks, dead letters and outputs of one automation type for the published client. The wire's snake_case
- * and unix seconds become the client's names and `Date` here.
+ * and unix seconds become the client's names and `Date` here and in task-shapes.ts.
  */
-import type { DeadBody, OutputEntry as WireEntry, QueueBody, TaskListBody, TaskPlace } from '../../protocol/index.ts'
+import type { TaskListBody } from '../../protocol/index.ts'
+import type { ApiCaller } from '../api-caller.ts'
+import { deadGroupsOf, operationsOf, readLogs } from './fleet.ts'
+import type { DeadGroups, LogPage, LogsOptions, Operations } from './fleet-api.ts'
 import { bodyOf, published, publishing } from './muster-error.ts'
 import type { Output as OutputRoutes } from '../output.ts'
 import type {
@@ -11,7 +14,6 @@ import type {
   CallOptions,
   CancelledTask,
   DeadLetters,
-  DeadTask,
   ListedTask,
   ListOptions,
   NewTask,
@@ -19,8 +21,6 @@ import type {
   OutputGap,
   OutputsOptions,
   PageOptions,
-  Pause,
-  QueuedTask,
   QueuePage,
   SelectedTask,
   SubmitOutcome,
@@ -30,6 +30,7 @@ import type {
 } from './api.ts'
 import { resultOf, type ResultQueue } from './result-queue.ts'
 import type { SubmitQueue } from './submit-queue.ts'
+import { deadTask, listedTask, outputEntry, pauseOf, queuedTask, taskState } from './task-shapes.ts'
 import { submittedTask, taskText, type Repetition } from './task-text.ts'
 import type { TaskRoutes } from '../task-routes.ts'
 
@@ -38,6 +39,7 @@ const PAGE = 1_000
 
 /** What a {@link PublishedAutomation} shares with its client. */
 export interface AutomationDeps {
+  readonly caller: ApiCaller
   readonly tasks: TaskRoutes
   readonly output: OutputRoutes
   readonly submits: SubmitQueue
@@ -49,6 +51,7 @@ export interface AutomationDeps {
 export class PublishedAutomation<Payload, Output, Result> implements AutomationClient<Payload, Output, Result> {
   readonly type: string
   readonly deadLetters: DeadLetters<Payload>
+  readonly operations: Operations
   readonly #deps: AutomationDeps
 
   /**
@@ -58,7 +61,8 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   constructor(type: string, deps: AutomationDeps) {
     this.type = type
     this.#deps = deps
-    this.deadLetters = deadLettersOf(type, deps.tasks)
+    this.deadLetters = { ...deadLettersOf(type, deps.tasks), ...deadGroupsOf(type, deps.caller) }
+    this.operations = operationsOf(type, deps.caller)
   }
 
   /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
@@ -148,6 +152,11 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
     return entries.map((entry) => outputEntry<Output>(entry))
   }
 
+  /** Returns log entries that a worker keeps. @param workerId Names the worker. @param options Which entries. */
+  workerLogs(workerId: string, options?: LogsOptions): Promise<LogPage> {
+    return readLogs(this.#deps.caller, this.type, workerId, options)
+  }
+
   /** The method is not enumerable, so that a task is shown by its data. */
   #withResult(task: Omit<SubmittedTask, 'result'>): SubmittedTask<Result> {
     const result = (options?: CallOptions): Promise<Result> => this.result(task.id, options)
@@ -155,7 +164,10 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   }
 }
 
-function deadLettersOf<Payload>(type: string, tasks: TaskRoutes): DeadLetters<Payload> {
+function deadLettersOf<Payload>(
+  type: string,
+  tasks: TaskRoutes,
+): Omit<DeadLetters<Payload>, keyof DeadGroups<Payload>> {
   const select = async (
     action: 'replay' | 'remove',
     ids: readonly string[],
@@ -175,51 +187,3 @@ function deadLettersOf<Payload>(type: string, tasks: TaskRoutes): DeadLetters<Pa
     deleteAll: async (options) => (await bodyOf(tasks.clearDead(type, options))).cleared,
   }
 }
-
-function pauseOf(paused: QueueBody['paused']): Pause | null {
-  if (paused === undefined) return null
-  const { note, actor, since, until } = paused
-  return { note, actor, since: dateOf(since), until: dateOrNull(until) }
-}
-
-function queuedTask<Payload>(item: QueueBody['items'][number]): QueuedTask<Payload> {
-  const { id, payload, attempt, priority, submitted_at: submittedAt, not_before: notBefore, labels = {} } = item
-  return {
-    id,
-    payload: payload as Payload,
-    attempt,
-    priority,
-    submittedAt: dateOf(submittedAt),
-    notBefore: dateOrNull(notBefore),
-    labels,
-  }
-}
-
-function listedTask<Payload>(item: TaskListBody['items'][number]): ListedTask<Payload> {
-  const { task_id: id, place, worker_id: workerId = null, error: lastError = null } = item
-  const at = dateOrNull(item.lease_expires_at ?? item.due_at ?? item.finished_at)
-  return { ...queuedTask<Payload>({ ...item, id }), place, workerId, at, lastError }
-}
-
-/** Returns a task as the client shows it. @param task The state that the master returned. */
-export function taskState(task: TaskPlace): TaskState {
-  const { task_id: id, place, attempts = [], progress, progress_at: progressAt } = task
-  return {
-    id,
-    place,
-    attempts: attempts.map(({ at, worker_id: workerId, ...attempt }) => ({ ...attempt, at: dateOf(at), workerId })),
-    ...(progressAt !== undefined && { progress, progressAt: dateOf(progressAt) }),
-  }
-}
-
-function deadTask<Payload>(item: DeadBody['items'][number]): DeadTask<Payload> {
-  const { max_attempts: maxAttempts, last_error: lastError, died_at: diedAt } = item
-  return { ...queuedTask<Payload>(item), maxAttempts, lastError, diedAt: dateOf(diedAt) }
-}
-
-function outputEntry<Output>({ id, slot_id: slotId, ts, payload }: WireEntry): OutputEntry<Output> {
-  return { gap: false, id, slotId, emittedAt: dateOf(ts), payload: payload as Output }
-}
-
-const dateOf = (seconds: number): Date => new Date(seconds * 1_000)
-const dateOrNull = (seconds: number | null = null): Date | null => (seconds === null ? null : dateOf(seconds))

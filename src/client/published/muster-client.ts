@@ -5,7 +5,8 @@
  */
 import type { Automation } from '../../automation/public.ts'
 import { webRandom, webTime } from '../../runtime/web/index.ts'
-import { masterAddress } from '../address.ts'
+import type { AlertsBody, OperationsBody } from '../../protocol/index.ts'
+import { apiPath, masterAddress } from '../address.ts'
 import { ApiCaller, type CallerOptions } from '../api-caller.ts'
 import { followEvents } from '../feed.ts'
 import { fetchTransport } from './fetch-transport.ts'
@@ -14,8 +15,6 @@ import { Output } from '../output.ts'
 import type {
   AutomationClient,
   CallOptions,
-  EventsOptions,
-  FleetEvent,
   FoundTask,
   JsonObject,
   MusterClientOptions,
@@ -23,9 +22,13 @@ import type {
   PayloadOf,
   ResultOf,
 } from './api.ts'
-import { PublishedAutomation, taskState } from './automation.ts'
+import { PublishedAutomation } from './automation.ts'
+import { operationOf } from './fleet.ts'
+import type { Alert, EventsOptions, FleetEvent, Operation } from './fleet-api.ts'
 import { ResultQueue } from './result-queue.ts'
+import { shown } from './shown.ts'
 import { SubmitQueue } from './submit-queue.ts'
+import { taskState } from './task-shapes.ts'
 import type { Repetition } from './task-text.ts'
 import { TaskRoutes } from '../task-routes.ts'
 
@@ -113,9 +116,29 @@ export class MusterClient {
     }
   }
 
+  /**
+   * Returns the firing alerts of the types that the token covers, newest first, and then those that were resolved in
+   * the last 24 hours.
+   * @throws {UnsupportedByMaster} when the master is of a release before this call.
+   */
+  async alerts(options?: CallOptions): Promise<readonly Alert[]> {
+    const call = this.#caller.call<AlertsBody>({ method: 'GET', path: apiPath(['alerts']) }, options)
+    return (await publishing(call, 'NOT_FOUND')).body.alerts.map((alert) => shown(alert))
+  }
+
+  /**
+   * Returns the operations of the types that the token covers, newest first.
+   * @throws {UnsupportedByMaster} when the master is of a release before this call.
+   */
+  async operations(options?: CallOptions): Promise<readonly Operation[]> {
+    const call = this.#caller.call<OperationsBody>({ method: 'GET', path: apiPath(['operations']) }, options)
+    return (await publishing(call, 'NOT_FOUND')).body.operations.map((each) => operationOf(each))
+  }
+
   #newAutomation(type: string): PublishedAutomation<never, never, never> {
     const tasks = new TaskRoutes(this.#caller)
     const automation = new PublishedAutomation<never, never, never>(type, {
+      caller: this.#caller,
       tasks,
       output: new Output(this.#caller, this.#callerOptions),
       submits: new SubmitQueue(tasks, type, this.#timeoutMs),

@@ -108,10 +108,14 @@ export function published(error: unknown, missing: MusterErrorCode = 'METHOD_NOT
     outcome: error.isSent ? error.outcome : 'not_sent',
     retryable: error.isRetryable,
     requestId: error.requestId,
-    faults: error.faults.map(({ path, message }) => ({ field: path, problem: message })),
+    faults: faultsOf(error.faults),
     cause: error.cause,
   })
 }
+
+/** Returns the faults that a master has found, as the client shows them. */
+export const faultsOf = (faults: readonly FieldError[]): readonly Fault[] =>
+  faults.map(({ path, message }) => ({ field: path, problem: message }))
 
 /** Whether a master does not know the call, or a field of a task. Fields of the payload are those of the caller. */
 function isUnsupported({ isUpgrading, code, faults }: MasterError, missing: MusterErrorCode): boolean {

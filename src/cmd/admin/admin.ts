@@ -3,18 +3,23 @@
  * Runs the admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, parses its arguments and
  * runs it against the master. Every failure becomes a message on stderr and an exit code.
  */
-import { MasterClient } from '../../client/index.ts'
-import { plainTextWarning } from '../plain-text.ts'
-import { describeSettings, nearest, readSettings, SettingsError } from '../settings.ts'
-import { automations, pools } from './catalog.ts'
+import { describeSettings, nearest, SettingsError } from '../settings.ts'
+import { alertsNoun } from './alerts.ts'
+import { auditNoun } from './audit.ts'
+import { automations } from './catalog.ts'
+import { pools } from './pools.ts'
 import { config } from './config.ts'
+import { clientOf, findConnection, type Connection } from './contexts/connection.ts'
+import { contextNoun } from './contexts/noun.ts'
+import { dead } from './dead.ts'
 import { explain } from './explain.ts'
 import type { Io } from './io.ts'
 import { CLUSTER_OPTIONS, COMMON_OPTIONS, CONNECTION_SETTINGS, DEFAULT_TIMEOUT_SECONDS } from './options.ts'
+import { operations } from './operations.ts'
 import { output } from './output.ts'
 import { parseWords, type Parsed } from './parse.ts'
 import { Printer } from './printer.ts'
-import { dead, queue } from './queue.ts'
+import { queue } from './queue.ts'
 import { rollout } from './rollout/noun.ts'
 import { tasks } from './tasks.ts'
 import {
@@ -27,9 +32,12 @@ import {
   type RemoteVerb,
   type Verb,
 } from './verb.ts'
+import { whyNoun } from './why.ts'
 import { workers } from './workers.ts'
 
 export const NOUNS: Readonly<Record<string, Noun>> = {
+  why: whyNoun,
+  alerts: alertsNoun,
   workers,
   config,
   tasks,
@@ -39,15 +47,21 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   pools,
   automations,
   rollout,
+  operations,
+  audit: auditNoun,
+  context: contextNoun,
 }
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h')
 
+/** Whether the noun has one verb without a name: `muster why TYPE`. */
+const isSingle = (verbs: readonly Verb[]): boolean => verbs.every(({ name }) => name === '')
+
 /** Runs `muster NOUN …words`. Resolves with the exit code; never rejects. */
 export async function runAdmin(noun: string, words: readonly string[], io: Io): Promise<number> {
   const { verbs } = NOUNS[noun] as Noun
-  const [name, ...rest] = words
-  const found = verbs.find((each) => each.name === name)
+  const [name, ...rest] = isSingle(verbs) ? ['', ...words] : words
+  const found = verbs.find((each) => each.name === name || (name !== undefined && each.formerName === name))
   if (name === undefined || name === '--help' || name === '-h' || (found !== undefined && wantsHelp(rest))) {
     io.out(found === undefined ? nounHelp(noun) : verbHelp(noun, found))
     return EXIT.OK
@@ -64,28 +78,30 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
     return EXIT.USAGE
   }
   const parsed = parseWords(rest, optionsOf(found))
+  let connection: Connection | undefined
   try {
-    return await runVerb(found, parsed, io)
+    return await runVerb(found, parsed, io, (opened) => (connection = opened))
   } catch (error) {
-    const masterUrl = (parsed.values['masterUrl'] as string | undefined) ?? io.environment['SVC_MASTER_URL']
     const { text, exitCode } = explain(error, {
-      command: `muster ${noun} ${found.name}`,
+      command: `muster ${noun} ${found.name}`.trimEnd(),
       operands: parsed.operands,
-      masterUrl,
-      environment: io.environment,
+      connection,
       changes: found.kind !== 'local' && found.changes === true,
     })
     io.err(text)
     return exitCode
+  } finally {
+    connection?.close()
   }
 }
 
 const OPTIONS_OF = { remote: COMMON_OPTIONS, cluster: CLUSTER_OPTIONS, local: {} } as const
 
-const optionsOf = ({ kind, options }: Verb): Options => ({ ...options, ...OPTIONS_OF[kind] })
+/** All options of a verb, with those that every verb of its kind has. */
+export const optionsOf = ({ kind, options }: Verb): Options => ({ ...options, ...OPTIONS_OF[kind] })
 
-async function runVerb(verb: Verb, parsed: Parsed, io: Io): Promise<number> {
-  if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io)
+async function runVerb(verb: Verb, parsed: Parsed, io: Io, opened: (connection: Connection) => void): Promise<number> {
+  if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io, opened)
   const { operands, values, faults } = parsed
   const all = [...faults, ...countFaults(verb, operands)]
   if (all.length > 0) throw new SettingsError(all)
@@ -106,29 +122,17 @@ async function runClusterVerb(
   return withSets(namespace, io.time, (sets) => verb.run({ operands, options, io, sets, printer }))
 }
 
-async function runRemoteVerb(verb: RemoteVerb, { operands, values, faults }: Parsed, io: Io): Promise<number> {
+async function runRemoteVerb(
+  verb: RemoteVerb,
+  { operands, values, faults }: Parsed,
+  io: Io,
+  opened: (connection: Connection) => void,
+): Promise<number> {
   const common = values as OptionValues<typeof COMMON_OPTIONS>
-  const settings = readSettings(
-    CONNECTION_SETTINGS,
-    io.environment,
-    common.masterUrl === undefined ? [] : ['--master-url', common.masterUrl],
-  )
-  const all = [...faults, ...countFaults(verb, operands), ...settings.faults]
-  if (all.length > 0) throw new SettingsError(all)
+  const connection = await findConnection(common, io, { faults: [...faults, ...countFaults(verb, operands)] })
+  opened(connection)
   const timeoutMs = (common.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1_000
-  const { masterUrl, token } = settings.values
-  const warning = plainTextWarning(masterUrl)
-  if (warning !== undefined) io.err(`warning: ${warning}\n`)
-  const client = new MasterClient({
-    masterUrl: masterUrl.href,
-    token: () => token,
-    clock: io.time,
-    timers: io.time,
-    random: io.random,
-    actor: actorOf(io.user),
-    callMs: timeoutMs,
-    headersMs: timeoutMs,
-  })
+  const client = clientOf(connection, io, { callMs: timeoutMs, headersMs: timeoutMs })
   try {
     return await verb.run({
       operands,
@@ -143,9 +147,6 @@ async function runRemoteVerb(verb: RemoteVerb, { operands, values, faults }: Par
     await client.close()
   }
 }
-
-/** @see D39 */
-const actorOf = (user: string): string => `cli:${user.replaceAll(/[^\x20-\x7e]/g, '?')}`.slice(0, 128)
 
 function countFaults(
   { operands, least, most }: Verb,
@@ -207,10 +208,14 @@ function formatHelp(verb: Verb): string {
 const dashed = (short: string | undefined, name: string): string =>
   short === name ? `-${name}` : `${short === undefined ? '' : `-${short}, `}--${name}`
 const usageOf = ({ name, operands }: Verb): string => `${name} ${operands}`.trim()
-const exampleOf = (noun: string, { name }: Verb, words: string): string => `muster ${noun} ${name} ${words}`.trim()
+const exampleOf = (noun: string, { name }: Verb, words: string): string =>
+  ['muster', noun, name, words].filter((word) => word !== '').join(' ')
 const EXIT_HELP =
   'Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 conflict, 6 timeout.\n'
-const connectionHelp = (): string => `${describeSettings(CONNECTION_SETTINGS)}\n\n${EXIT_HELP}`
+const connectionHelp = (): string =>
+  `${describeSettings(CONNECTION_SETTINGS)}\n` +
+  'Without them, the current context is used, or that of MUSTER_CONTEXT or --context: muster context --help\n\n' +
+  EXIT_HELP
 const CLUSTER_HELP =
   'It needs no master. It uses KUBECONFIG, ~/.kube/config, or the service account of its pod, as kubectl does.\n\n' +
   EXIT_HELP

@@ -1,65 +1,15 @@
 /**
  * @module cmd/admin/catalog
- * `muster pools` lists pools and their items. `muster automations` lists installed automations and their schemas, and
- * writes the manifest of one.
+ * `muster automations` lists installed automations and their schemas, and writes the manifest of one.
  */
 import { manifestOf } from '../../automation/index.ts'
-import type { AutomationDescriptor, PoolBody } from '../../protocol/index.ts'
+import type { AutomationDescriptor } from '../../protocol/index.ts'
 import { loadInstalled } from '../process.ts'
 import { list, oneOf } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
-import { count, typeOperand } from './options.ts'
-import { brief, Printer, tableText, when, type Column } from './printer.ts'
+import { typeOperand } from './options.ts'
+import { Printer, tableText, type Column } from './printer.ts'
 import { EXIT, localVerb, verb, type Noun, type Options } from './verb.ts'
-
-interface Pool {
-  readonly pool: string
-  readonly automation_type: string
-  readonly size: number
-}
-
-const ITEM_COLUMNS: readonly Column<PoolBody['items'][number]>[] = [
-  { head: 'ITEM', cell: (row) => row.id },
-  { head: 'TAGS', cell: (row) => row.tags },
-  { head: 'EXPIRES', cell: (row) => when(row.expires_at) },
-  { head: 'IN USE UNTIL', cell: (row) => when(row.in_use_until) },
-  { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
-]
-const POOL_COLUMNS: readonly Column<Pool>[] = [
-  { head: 'POOL', cell: (row) => row.pool },
-  { head: 'AUTOMATION', cell: (row) => row.automation_type },
-  { head: 'SIZE', cell: (row) => row.size },
-]
-
-const poolsLs = verb({
-  name: 'ls',
-  operands: '[NAME]',
-  least: 0,
-  most: 1,
-  summary: 'Lists pools with their sizes, or the items of one pool.',
-  examples: ['', 'accounts -n 100'],
-  options: { n: count('Maximum number of items (default 20).') },
-  run: async ({ operands: [name], options, client, printer }) => {
-    if (name === undefined) {
-      const declared = Object.values((await client.catalog()).body).flatMap(({ type, pools = {} }) =>
-        Object.keys(pools).map((pool) => ({ pool, automation_type: type })),
-      )
-      await printer.rows(
-        await Promise.all(
-          declared.map(async (each) => ({ ...each, size: (await client.pool(each.pool, { n: 1 })).body.size })),
-        ),
-        POOL_COLUMNS,
-      )
-      return EXIT.OK
-    }
-    const { body } = await client.pool(name, { n: options.n })
-    await printer.rows(body.items, ITEM_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`${body.items.length} of ${body.size}`)
-    return EXIT.OK
-  },
-})
-
-export const pools: Noun = { summary: 'list pools and their items', verbs: [poolsLs] }
 
 const AUTOMATION_COLUMNS: readonly Column<AutomationDescriptor>[] = [
   { head: 'TYPE', cell: (row) => row.type },

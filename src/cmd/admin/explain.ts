@@ -5,7 +5,8 @@
  */
 import { MasterError, type MasterErrorCode } from '../../client/index.ts'
 import type { KubeError } from '../../operator/kube/index.ts'
-import { SettingsError, type Environment } from '../settings.ts'
+import { SettingsError } from '../settings.ts'
+import type { Connection } from './contexts/connection.ts'
 import { plain } from './printer.ts'
 import { EXIT, Failure } from './verb.ts'
 
@@ -14,8 +15,8 @@ export interface Circumstances {
   /** `muster workers get`. */
   readonly command: string
   readonly operands: readonly string[]
-  readonly masterUrl: string | undefined
-  readonly environment: Environment
+  /** undefined: it failed before the master was known. */
+  readonly connection: Pick<Connection, 'masterUrl' | 'from' | 'context'> | undefined
   readonly changes: boolean
 }
 
@@ -35,7 +36,7 @@ export interface Explained {
 
 export function explain(error: unknown, of: Circumstances): Explained {
   if (error instanceof SettingsError) return usage(error, of)
-  if (error instanceof Failure) return lines(error.exitCode, error.message, [error.why], error.next)
+  if (error instanceof Failure) return lines(error.exitCode, error.message, error.why, error.next)
   if (isKubeError(error)) return clusterFailure(error, of)
   if (!(error instanceof MasterError))
     return lines(EXIT.FAILED, `${of.command} failed`, [error instanceof Error ? error.message : String(error)])
@@ -85,18 +86,13 @@ function clusterFailure({ status, message }: KubeError, { command, operands, cha
   )
 }
 
-function nextOf(
-  { code, outcome }: MasterError,
-  { masterUrl, environment, changes }: Circumstances,
-): string | undefined {
-  const address = masterUrl ?? 'the configured URL'
-  if (code === 'UNREACHABLE')
-    return `check that a master is running at ${address}, or change --master-url or SVC_MASTER_URL`
-  if (code === 'FOREIGN')
-    return `check that ${address} is the URL of a master, or change --master-url or SVC_MASTER_URL`
+function nextOf({ code, outcome }: MasterError, { connection, changes }: Circumstances): string | undefined {
+  const address = connection?.masterUrl.href.replace(/\/$/, '') ?? 'the configured URL'
+  if (code === 'UNREACHABLE') return `check that a master is running at ${address}, or change ${urlSource(connection)}`
+  if (code === 'FOREIGN') return `check that ${address} is the URL of a master, or change ${urlSource(connection)}`
   if (code === 'UNAUTHENTICATED' || code === 'FORBIDDEN')
     return (
-      `check the token in ${tokenSource(environment)}: ` +
+      `check the token in ${connection?.from.token ?? 'SVC_API_TOKEN'}: ` +
       'an admin token has all permissions, a scoped token those of its automations, a worker token none'
     )
   return changes && outcome === 'unknown'
@@ -104,9 +100,10 @@ function nextOf(
     : undefined
 }
 
-function tokenSource(environment: Environment): string {
-  const file = environment['SVC_API_TOKEN_FILE']
-  return file === undefined || file === '' ? 'SVC_API_TOKEN' : `SVC_API_TOKEN_FILE=${file}`
+/** What to change if the URL is wrong. */
+function urlSource(connection: Circumstances['connection']): string {
+  if (connection == null || connection.context === null) return '--master-url or SVC_MASTER_URL'
+  return connection.from.masterUrl
 }
 
 function usage({ faults }: SettingsError, { command }: Circumstances): Explained {

@@ -4,6 +4,7 @@
  * else to `err`.
  */
 import { userInfo } from 'node:os'
+import { basename } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import { systemRandom, systemTime, type Random, type Time, type Timers } from '../../runtime/index.ts'
@@ -23,6 +24,8 @@ export interface Io {
   readonly ask: ((question: string) => Promise<boolean>) | null
   /** Name of the operating system user, which the history of a config shows. */
   readonly user: string
+  /** Whether kubectl has started this process, as its plugin `kubectl-muster`. */
+  readonly isKubectlPlugin: boolean
   readonly time: Time
   readonly random: Random
 }
@@ -34,6 +37,7 @@ export function processIo(): Io {
     time: systemTime,
     random: systemRandom,
     user: userName(),
+    isKubectlPlugin: basename(process.argv[1] ?? '', '.js') === 'kubectl-muster',
     out: (words) => void stdout.write(words),
     err: (words) => void stderr.write(words),
     unread: () => watchReader(systemTime),

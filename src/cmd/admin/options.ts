@@ -22,6 +22,12 @@ export const CONNECTION_SETTINGS = {
 export const DEFAULT_TIMEOUT_SECONDS = 60
 
 export const COMMON_OPTIONS = {
+  context: {
+    name: 'context',
+    value: 'CONTEXT',
+    help: 'Use this context of `muster context ls` (default MUSTER_CONTEXT, or the current one).',
+    read: text,
+  },
   masterUrl: { name: 'master-url', value: 'URL', help: 'URL of the master (default SVC_MASTER_URL).', read: text },
   format: {
     name: 'output',

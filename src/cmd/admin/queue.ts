@@ -1,26 +1,17 @@
 /**
  * @module cmd/admin/queue
- * `muster queue` lists pending tasks and their groups, and pauses and resumes queues. `muster dead` lists, replays and
- * clears dead-lettered tasks.
- * @see D29, D50, D106, D119
+ * `muster queue` lists pending tasks and their groups, shows the history of queues, and pauses and resumes them.
+ * @see D29, D106, D119, D166
  */
-import {
-  MAX_TASKS_PER_BATCH,
-  type DeadBody,
-  type GroupBody,
-  type PausedBody,
-  type QueueBody,
-  type SelectedBody,
-} from '../../protocol/index.ts'
+import type { GroupBody, QueueHistoryStep, LatencyBody, PausedBody, QueueBody } from '../../protocol/index.ts'
 import { duration, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
-import { count, TASK_IDS, typeOperand } from './options.ts'
+import { count, typeOperand } from './options.ts'
 import { brief, when, type Column } from './printer.ts'
-import { EXIT, verb, type Invocation, type Noun } from './verb.ts'
+import { EXIT, verb, type Noun } from './verb.ts'
 
 type QueueItem = QueueBody['items'][number]
 type Pause = NonNullable<PausedBody['paused']>
-type DeadItem = DeadBody['items'][number]
 
 const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
   { head: 'TASK', cell: (row) => row.id },
@@ -80,6 +71,59 @@ const groups = verb({
   },
 })
 
+const perMinute = (tasks: number | null, seconds: number | null): string | null =>
+  tasks === null || seconds === null ? null : `${Math.round((600 * tasks) / seconds) / 10}`
+const times = (latency: LatencyBody | null): string | null =>
+  latency === null ? null : `${latency.p50} / ${latency.p95} / ${latency.p99}`
+
+const HISTORY_COLUMNS: readonly Column<QueueHistoryStep>[] = [
+  { head: 'FROM', cell: (row) => when(row.ts) },
+  { head: 'IN/MIN', cell: (row) => perMinute(row.submitted, row.seconds) },
+  { head: 'DONE/MIN', cell: (row) => perMinute(row.done, row.seconds) },
+  { head: 'FAILED/MIN', cell: (row) => perMinute(row.failed, row.seconds) },
+  { head: 'DIED/MIN', cell: (row) => perMinute(row.died, row.seconds) },
+  { head: 'WAITING', cell: (row) => row.waiting },
+  { head: 'OLDEST S', cell: (row) => row.oldest_seconds },
+  { head: 'WAIT S P50/P95/P99', cell: (row) => times(row.wait) },
+  { head: 'RUN S P50/P95/P99', cell: (row) => times(row.run) },
+]
+
+const history = verb({
+  name: 'history',
+  operands: 'TYPE',
+  least: 1,
+  most: 1,
+  summary: 'Shows rates, waiting tasks, and wait and run times of a queue, by steps of time. Kept for 30 days.',
+  examples: ['http-request', 'http-request --last 7d --step 1h', 'http-request --from 2030-01-31T08:00:00Z --last 2h'],
+  options: {
+    last: {
+      name: 'last',
+      value: 'DURATION',
+      help: 'Length of the range, such as 15m, 6h or 7d (default 1h).',
+      read: duration,
+    },
+    from: {
+      name: 'from',
+      value: 'TIME',
+      help: 'Start of the range: ISO 8601, such as 2030-01-31T08:00:00Z, or unix seconds (default: it ends now).',
+      read: time,
+    },
+    step: {
+      name: 'step',
+      value: 'DURATION',
+      help: 'Length of a step, a multiple of 15s (default: by the range).',
+      read: duration,
+    },
+  },
+  run: async ({ operands, options, client, printer }) => {
+    const { last: seconds, from, step } = options
+    const { body } = await client.tasks.history(typeOperand(operands[0]), { seconds, from, step })
+    await printer.rows(body.steps, HISTORY_COLUMNS, body)
+    if (printer.format === 'table') printer.note(`steps of ${body.step} s`)
+    return EXIT.OK
+  },
+})
+
 const PAUSE_COLUMNS: readonly Column<Pause>[] = [
   { head: 'PAUSED BY', cell: (row) => row.actor },
   { head: 'SINCE', cell: (row) => when(row.since) },
@@ -134,101 +178,6 @@ const resume = verb({
 })
 
 export const queue: Noun = {
-  summary: 'list pending tasks and their groups, pause or resume a queue',
-  verbs: [queueLs, groups, pause, resume],
+  summary: 'list pending tasks and their groups, show the history of a queue, pause or resume it',
+  verbs: [queueLs, groups, history, pause, resume],
 }
-
-const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
-  { head: 'TASK', cell: (row) => row.id },
-  { head: 'ATTEMPTS', cell: (row) => `${row.attempt}/${row.max_attempts}` },
-  { head: 'DIED', cell: (row) => when(row.died_at) },
-  { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
-  { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
-]
-
-const deadLs = verb({
-  name: 'ls',
-  operands: 'TYPE',
-  least: 1,
-  most: 1,
-  summary: 'Lists dead tasks, oldest first.',
-  examples: ['http-request', 'http-request -n 1000 -o json'],
-  options: { n: count('Maximum number of tasks (default 50).') },
-  run: async ({ operands, options, client, printer }) => {
-    const { body } = await client.tasks.dead(typeOperand(operands[0]), { n: options.n })
-    await printer.rows(body.items, DEAD_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`${body.items.length} of ${body.length}`)
-    return EXIT.OK
-  },
-})
-
-const replay = verb({
-  name: 'replay',
-  operands: 'TYPE',
-  least: 1,
-  most: 1,
-  summary: 'Puts dead tasks back into the queue with their attempts reset; the oldest ones unless --task-id is given.',
-  changes: true,
-  examples: ['http-request -n 100', 'http-request --task-id hello'],
-  options: { n: count('Maximum number of tasks (default 50).'), taskIds: TASK_IDS },
-  run: async (call) => {
-    const { operands, options, client, printer, confirm } = call
-    const type = typeOperand(operands[0])
-    if (options.taskIds.length > 0 && options.n !== undefined)
-      throw new SettingsError([{ name: '-n', problem: 'cannot be combined with --task-id' }])
-    if (options.taskIds.length > 0) return select(call, type, 'replay', options.taskIds)
-    await confirm(`Replay the oldest ${options.n ?? 50} dead tasks of ${type}?`)
-    const { body } = await client.tasks.replay(type, { n: options.n })
-    await printer.rows([body], [{ head: 'REPLAYED', cell: (row) => row.replayed }], body)
-    return EXIT.OK
-  },
-})
-
-const clear = verb({
-  name: 'clear',
-  operands: 'TYPE',
-  least: 1,
-  most: 1,
-  summary: 'Removes dead tasks permanently: those given by --task-id, or all.',
-  changes: true,
-  examples: ['http-request --yes', 'http-request --task-id hello'],
-  options: { taskIds: TASK_IDS },
-  run: async (call) => {
-    const { operands, options, client, printer, confirm } = call
-    const type = typeOperand(operands[0])
-    const named = options.taskIds.length
-    await confirm(
-      named === 0
-        ? `Permanently remove all dead tasks of ${type}?`
-        : `Permanently remove ${named} dead ${named === 1 ? 'task' : 'tasks'} of ${type}?`,
-    )
-    if (named > 0) return select(call, type, 'remove', options.taskIds)
-    const { body } = await client.tasks.clearDead(type)
-    await printer.rows([body], [{ head: 'CLEARED', cell: (row) => row.cleared }], body)
-    return EXIT.OK
-  },
-})
-
-const SELECT_COLUMNS: readonly Column<SelectedBody['results'][number]>[] = [
-  { head: 'TASK', cell: (row) => row.task_id },
-  { head: 'OUTCOME', cell: (row) => row.outcome },
-]
-
-/** Replays or removes the given dead tasks. @returns exit code 3 if at least one of them was not dead. */
-async function select(
-  { client, printer }: Pick<Invocation, 'client' | 'printer'>,
-  type: string,
-  action: 'replay' | 'remove',
-  taskIds: readonly string[],
-): Promise<number> {
-  const results: SelectedBody['results'] = []
-  for (let at = 0; at < taskIds.length; at += MAX_TASKS_PER_BATCH) {
-    results.push(
-      ...(await client.tasks.selectDead(type, action, taskIds.slice(at, at + MAX_TASKS_PER_BATCH))).body.results,
-    )
-  }
-  await printer.rows(results, SELECT_COLUMNS, { results })
-  return results.some(({ outcome }) => outcome === 'not_dead') ? EXIT.NOT_FOUND : EXIT.OK
-}
-
-export const dead: Noun = { summary: 'list, replay or clear dead-lettered tasks', verbs: [deadLs, replay, clear] }

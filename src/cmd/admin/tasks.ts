@@ -110,6 +110,12 @@ const LIST_OPTIONS = {
     help: 'Only tasks with this text in their ID or JSON, in any case.',
     read: text,
   },
+  worker: {
+    name: 'worker',
+    value: 'ID',
+    help: 'Only tasks that this worker has in flight.',
+    read: text,
+  },
   n: count(`Maximum number of tasks (default ${DEFAULT_LISTED}).`),
 } as const
 
@@ -123,12 +129,12 @@ const ls = verb({
   options: LIST_OPTIONS,
   run: async ({ operands, options, client, printer }) => {
     const type = typeOperand(operands[0])
-    const { place, text: wanted, n = DEFAULT_LISTED } = options
+    const { place, text: wanted, worker: workerId, n = DEFAULT_LISTED } = options
     const labels = options.label.map(([key, value]) => `${key}:${value}`)
     let [listed, examined, cursor]: [number, number, string | undefined] = [0, 0, undefined]
     do {
       const limit = Math.min(n - listed, PAGE)
-      const { body } = await client.tasks.list(type, { place, labels, text: wanted, limit, cursor })
+      const { body } = await client.tasks.list(type, { place, labels, text: wanted, workerId, limit, cursor })
       await printer.stream(body.items, LIST_COLUMNS)
       listed += body.items.length
       examined += body.examined

@@ -47,6 +47,8 @@ export interface Invocation<O extends Options = Options> {
 
 interface VerbBase<O extends Options> {
   readonly name: string
+  /** A name of an earlier release, which still works. */
+  readonly formerName?: string
   /** The operands, as the help shows them: `TYPE/ID`, `TYPE [TASK]`, `FIELD=VALUE…`. */
   readonly operands: string
   readonly least: number
@@ -127,12 +129,13 @@ export interface Noun {
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exitCode: number
-  readonly why: string
+  /** One line each. */
+  readonly why: readonly string[]
   readonly next: string | undefined
-  constructor(exitCode: number, message: string, why: string, next?: string) {
+  constructor(exitCode: number, message: string, why: string | readonly string[], next?: string) {
     super(message)
     this.exitCode = exitCode
-    this.why = why
+    this.why = typeof why === 'string' ? [why] : why
     this.next = next
   }
 }

@@ -1,17 +1,18 @@
-/** @module cmd/admin/workers  `muster workers`: lists, shows, drains and forgets workers. */
+/** @module cmd/admin/workers  `muster workers`: lists, shows, drains and forgets workers, and reads their logs. */
 import type { MasterClient } from '../../client/index.ts'
 import { MasterError } from '../../client/index.ts'
-import { WORKER_STATES, type WorkerBody } from '../../protocol/index.ts'
+import { WORKER_STATES, type DepartureBody, type WorkerBody } from '../../protocol/index.ts'
 import { oneOf } from '../readers.ts'
 import { typeOperand, waitOption, workerOperand, yesOrNo, type WorkerName } from './options.ts'
 import { brief, tableText, when, type Column } from './printer.ts'
 import { EXIT, verb, type Noun } from './verb.ts'
+import { logs } from './worker-logs.ts'
 import { waitUntil } from './wait.ts'
 
 const COLUMNS: readonly Column<WorkerBody>[] = [
   { head: 'WORKER', cell: (row) => `${row.automation_type}/${row.worker_id}` },
   { head: 'STATE', cell: (row) => row.state },
-  { head: 'CONNECTED', cell: (row) => (row.connected ? 'yes' : 'no') },
+  { head: 'CONNECTED', cell: connectedText },
   {
     head: 'CONFIG',
     cell: (row) =>
@@ -25,6 +26,18 @@ const COLUMNS: readonly Column<WorkerBody>[] = [
   { head: 'MANAGED BY', cell: (row) => row.managed_by },
   { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
 ]
+
+/** `yes`; `no`; `no, drained` if it is known how the last connection ended (D195). */
+function connectedText({ connected, departure = null }: WorkerBody): string {
+  if (connected) return 'yes'
+  return departure === null ? 'no' : `no, ${departure.kind}`
+}
+
+/** `drained 2026-11-30 02:00:00, by admin, code 4100: the worker stopped`. */
+function departureText({ kind, at, by, code, reason }: DepartureBody): string {
+  const who = by === null ? '' : `, by ${by}`
+  return `${kind} ${when(at)}${who}, code ${code}${reason === '' ? '' : `: ${reason}`}`
+}
 
 /** The labels as `zone=eu-1,tier=spot`; null for a worker without labels, and for a master that does not know them. */
 function labelsText(labels: WorkerBody['labels'] = {}): string | null {
@@ -83,7 +96,11 @@ const get = verb({
     await printer.value(body, () =>
       tableText(Object.entries(body), [
         { head: 'FIELD', cell: ([name]) => name },
-        { head: 'VALUE', cell: ([name, value]) => shown(name, value) },
+        {
+          head: 'VALUE',
+          cell: ([name, value]) =>
+            name === 'departure' && body.departure != null ? departureText(body.departure) : shown(name, value),
+        },
       ]),
     )
     return EXIT.OK
@@ -155,4 +172,7 @@ const forget = verb({
   },
 })
 
-export const workers: Noun = { summary: 'list, inspect, drain or forget workers', verbs: [ls, get, drain, forget] }
+export const workers: Noun = {
+  summary: 'list, inspect, drain or forget workers, read their logs',
+  verbs: [ls, get, logs, drain, forget],
+}

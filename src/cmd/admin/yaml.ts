@@ -1,2 +1,2 @@
 /** @module cmd/admin/yaml  Re-exports the YAML library, so that a verb loads it only when it reads or prints YAML. */
-export { parse, stringify } from 'yaml'
+export { parse, parseDocument, stringify } from 'yaml'

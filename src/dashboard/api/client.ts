@@ -5,6 +5,7 @@
  * fewer than three requests a second are sent (D67).
  */
 import { isRefusalStatus, parseRetryAfter, type RefusalLimiter } from '../../runtime/backoff/index.ts'
+import { KnownResponses } from './known-responses.ts'
 import { Problem, problemOf, retryAfterSecondsOf } from './problem.ts'
 import type { ServerClock } from './server-clock.ts'
 
@@ -67,9 +68,10 @@ interface ApiStream {
 }
 
 export function createApi(deps: ApiDeps): Api {
+  const known = new KnownResponses()
   return {
-    get: (path, query = {}, signal) => call(deps, 'GET', addressOf(deps.base, path, query), {}, signal),
-    send: (method, path, options = {}) => call(deps, method, addressOf(deps.base, path, {}), options),
+    get: (path, query = {}, signal) => read(deps, known, addressOf(deps.base, path, query), signal),
+    send: (method, path, options = {}) => write(deps, method, addressOf(deps.base, path, {}), options),
     stream: (path, headers, signal, query = {}) => openStream(deps, addressOf(deps.base, path, query), headers, signal),
   }
 }
@@ -111,19 +113,40 @@ function within(ms: number, signal?: AbortSignal): AbortSignal {
   return signal === undefined ? timeout : AbortSignal.any([timeout, signal])
 }
 
+/** Reads a URL. A body that has not changed since the last read is not sent again. */
+async function read<T>(deps: ApiDeps, known: KnownResponses, url: URL, left?: AbortSignal): Promise<ApiResponse<T>> {
+  const before = known.get(url.href)
+  const headers = before === undefined ? {} : { 'if-none-match': before.tag }
+  const { tag, ...response } = await call<T>(deps, 'GET', url, { headers, unchanged: before?.body }, left)
+  known.keep(url.href, tag, response.body)
+  return response
+}
+
+async function write<T>(deps: ApiDeps, method: string, url: URL, options: WriteOptions): Promise<ApiResponse<T>> {
+  const { tag: _tag, ...response } = await call<T>(deps, method, url, options)
+  return response
+}
+
+interface CallOptions extends WriteOptions {
+  /** The body that the status 304 stands for. */
+  readonly unchanged?: unknown
+}
+
 async function call<T>(
   deps: ApiDeps,
   method: string,
   url: URL,
-  { body, headers }: WriteOptions,
+  { body, headers, unchanged }: CallOptions,
   left?: AbortSignal,
-): Promise<ApiResponse<T>> {
+): Promise<ApiResponse<T> & { readonly tag: string | null }> {
   await deps.refusals.turn(left ?? NEVER)
   // The timeout starts here: the time spent waiting for the limiter does not count.
   const signal = within(method === 'GET' ? READ_WITHIN_MS : WRITE_WITHIN_MS, left)
   const { status, response, text } = await fetchText(deps, method, url, { body, headers: headers ?? {} }, signal)
+  const sent = { epoch: response.headers.get('muster-epoch'), tag: response.headers.get('etag') }
+  if (status === 304 && unchanged !== undefined) return { body: unchanged as T, ...sent }
   const json = parsed(text)
-  if (response.ok && json.ok) return { body: json.value as T, epoch: response.headers.get('muster-epoch') }
+  if (response.ok && json.ok) return { body: json.value as T, ...sent }
   if (status === 401 || status === 403) deps.onUnauthorized?.()
   if (!response.ok && json.ok) throw problemOf(status, response.headers, json.value)
   throw new Problem(`the response with status ${status} is not JSON; check that a Muster master serves this address`, {

@@ -40,6 +40,9 @@ class Connectivity {
 
 export const connectivity = new Connectivity()
 
+/** Shorter outages are not reported. */
+export const OUTAGE_PATIENCE_MS = 5_000
+
 /** Since when the master has not responded; undefined while it responds. */
 export const useUnavailableSince = (): number | undefined =>
   useSyncExternalStore(connectivity.watch, () => connectivity.now.unavailableSinceMs)

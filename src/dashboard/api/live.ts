@@ -7,6 +7,7 @@ import { createContext, useContext, useEffect, useRef, useState, useSyncExternal
 import { EventReader } from '../../protocol/event-stream/index.ts'
 import type { Api } from './client.ts'
 import { Feed, type FeedState, type FleetEvent } from './feed.ts'
+import type { FleetSize } from './fleet-size.ts'
 import { QueryInvalidator } from './query-invalidator.ts'
 import { Problem } from './problem.ts'
 import { connectivity } from './connectivity.ts'
@@ -46,19 +47,22 @@ export function useQueueTotals(): LatestQueueTotals {
 /** Opens streams with the newest token: the feed survives a second sign-in. */
 class EventSourceOf {
   #api: Api
+  #size: FleetSize = 'unknown'
 
   constructor(api: Api) {
     this.#api = api
   }
 
-  use(api: Api): void {
+  use(api: Api, size: FleetSize): void {
     this.#api = api
+    this.#size = size
   }
 
   readonly open = async (lastId: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> => {
     const resume = lastId === '' ? {} : { 'last-event-id': lastId }
     const headers = { accept: 'text/event-stream', ...resume }
-    return (await this.#api.stream(['events'], headers, signal, { batched: 'true' })).body
+    const query = { batched: 'true', ...(this.#size === 'large' && { workers: 'false' }) }
+    return (await this.#api.stream(['events'], headers, signal, query)).body
   }
 }
 
@@ -69,11 +73,14 @@ function after(ms: number, act: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Creates the feed, which runs while the tab is visible and the user is signed in. */
-export function useOpenFeed(api: Api, suspended: boolean): Feed {
+/**
+ * Creates the feed, which runs while the tab is visible and the user is signed in. It starts when the size of the fleet
+ * is known. For a large fleet it leaves out the events of workers.
+ */
+export function useOpenFeed(api: Api, suspended: boolean, size: FleetSize): Feed {
   const queries = useQueryClient()
   const [source] = useState(() => new EventSourceOf(api))
-  useEffect(() => source.use(api), [source, api])
+  useEffect(() => source.use(api, size), [source, api, size])
   const [feed] = useState(
     () =>
       new Feed({
@@ -89,7 +96,7 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
       }),
   )
   useEffect(() => {
-    if (suspended) return undefined
+    if (suspended || size === 'unknown') return undefined
     const onVisibility = (): void => feed.show(document.visibilityState === 'visible')
     const unlisten = listen(feed, queries)
     const unwatch = onReturn(() => feed.retry())
@@ -101,7 +108,7 @@ export function useOpenFeed(api: Api, suspended: boolean): Feed {
       unwatch()
       feed.end()
     }
-  }, [feed, queries, suspended])
+  }, [feed, queries, suspended, size])
   return feed
 }
 

@@ -29,7 +29,7 @@ export function checkText(check: TokenCheck): string | null {
     case 'accepted':
       return null
     case 'rejected':
-      return 'The master does not accept this token. Check that you copied all of it and that it has not been replaced.'
+      return 'The master does not accept this token. Check that you copied all of it.'
     case 'worker':
       return 'This is a worker token. The dashboard needs an admin token, or one scoped to automation types.'
     case 'no_response':
@@ -39,12 +39,26 @@ export function checkText(check: TokenCheck): string | null {
   }
 }
 
+/** Why a user who has signed in is asked for a token again. */
+export const endedText = (check: TokenCheck): string | null =>
+  check.kind === 'rejected' ? 'This token is no longer accepted. Sign in with another one.' : checkText(check)
+
 /** The label of the token chip. */
 export function roleText({ role, automations }: Rights): string {
   if (role !== 'scoped') return role
   const [first = 'nothing', ...more] = automations
   if (first === '*') return 'scoped: all types'
   return `scoped: ${first}${more.length > 0 ? `, +${more.length}` : ''}`
+}
+
+const DAY_MS = 86_400_000
+const SHOWN_DAYS = 14
+
+/** @returns the days that the token is valid, when fewer than 14 are left; null otherwise. */
+export function expiryText({ expires_at: expiresAt }: Pick<Me, 'expires_at'>, nowMs: number): string | null {
+  const days = Math.floor(((expiresAt ?? Infinity) * 1_000 - nowMs) / DAY_MS)
+  if (days >= SHOWN_DAYS) return null
+  return days < 1 ? 'expires within a day' : `expires in ${days} ${days === 1 ? 'day' : 'days'}`
 }
 
 /** Whether the text can be sent as a header value: printable ASCII without spaces. */

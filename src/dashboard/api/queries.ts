@@ -53,9 +53,10 @@ export function createQueries(): QueryClient {
   })
 }
 
+/** @param everyMs The interval of the polls, which may depend on the last good data. Infinity: it is not polled. */
 export function useRead<T>(
   key: ReadKey,
-  everyMs: number,
+  everyMs: number | ((data: T | undefined) => number),
   load: (api: Api, signal: AbortSignal) => Promise<T>,
   { enabled = true, keepsShown = false }: ReadOptions = {},
 ): Read<T> {
@@ -73,7 +74,11 @@ export function useRead<T>(
     refetchInterval: ({ state }) =>
       !isPaused &&
       !suspended &&
-      nextPollDelayMs(everyMs, Math.max(state.dataUpdatedAt, state.errorUpdatedAt), state.error),
+      nextPollDelayMs(
+        typeof everyMs === 'number' ? everyMs : everyMs(state.data),
+        Math.max(state.dataUpdatedAt, state.errorUpdatedAt),
+        state.error,
+      ),
   })
   const refresh = useCallback(() => void refetch({ cancelRefetch: false }), [refetch])
   return {

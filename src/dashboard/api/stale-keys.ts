@@ -10,7 +10,7 @@ export const queueTotalsKey: ReadKey = ['queue-totals']
 /** The keys that an event makes stale. */
 export function staleKeys({ name, data: { type = '', worker_id: id = '' } }: FleetEvent): readonly ReadKey[] | 'all' {
   if (name === 'reset') return 'all'
-  if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type], ['dead', type]]
+  if (name === 'queue.totals') return [['overview'], ['queue', type], ['queue-stats', type]]
   if (name === 'queue.paused' || name === 'queue.resumed') return [['overview'], ['queue', type]]
   if (name === 'rollout.changed') return [['overview'], ['rollouts', type], ['revisions', type]]
   if (!name.startsWith('worker.')) return []

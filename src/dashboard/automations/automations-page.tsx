@@ -10,9 +10,11 @@ import { Choices } from '../components/choices.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadState } from '../components/read-state.tsx'
+import { UnknownType } from '../components/unknown-type.tsx'
 import { RolloutCards } from '../rollouts/rollout-cards.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
+import { PauseControl } from '../tasks/pause-control.tsx'
 import { SchemaView } from './schema-view.tsx'
 import './automations.css'
 
@@ -27,7 +29,7 @@ export function AutomationsPage({ route: { type } }: { readonly route: RouteTo<'
           <p>This token covers no installed automation.</p>
         </EmptyState>
       )}
-      {automations.length > 0 && (
+      {automations.length > 0 && type !== null && (
         <Choices
           label="Automations"
           names={automations.map((each) => each.type)}
@@ -37,11 +39,7 @@ export function AutomationsPage({ route: { type } }: { readonly route: RouteTo<'
       )}
       {automations.length > 0 && type === null && <AutomationList automations={automations} />}
       {type !== null && open === undefined && automations.length > 0 && (
-        <EmptyState kind="forbidden" title="Automation not found">
-          <p>
-            <bdi>{type}</bdi> is not installed or not covered by this token.
-          </p>
-        </EmptyState>
+        <UnknownType type={type} title="Automation not found" />
       )}
       {open !== undefined && <AutomationDetails key={open.type} automation={open} />}
     </>
@@ -59,6 +57,7 @@ function AutomationList({ automations }: { readonly automations: readonly Automa
       <CardTable
         label="Installed automations"
         columns={['Type', 'Kind', 'Class', 'Workers', 'Slots', 'Pools']}
+        numbers={['Workers', 'Slots']}
         stale={read.problem !== undefined}
       >
         {automations.map((automation) => (
@@ -116,20 +115,31 @@ function AutomationRow({
   )
 }
 
+function AutomationHeading({ automation }: { readonly automation: Automation }) {
+  const { type, className } = automation
+  const paused = useOverview().data?.automations[type]?.queue?.paused
+  return (
+    <div className="title">
+      <h2>
+        <bdi>{type}</bdi>{' '}
+        {className !== null && (
+          <span className="count">
+            <bdi>{className}</bdi>
+          </span>
+        )}
+      </h2>
+      {isBatch(automation) && <PauseControl type={type} paused={paused} />}
+    </div>
+  )
+}
+
 function AutomationDetails({ automation }: { readonly automation: Automation }) {
-  const { type, className, configSchema, payloadSchema, outputSchema, pools } = automation
+  const { type, configSchema, payloadSchema, outputSchema, pools } = automation
   return (
     <>
       <RolloutCards type={type} />
       <section className="card">
-        <h2>
-          <bdi>{type}</bdi>{' '}
-          {className !== null && (
-            <span className="count">
-              <bdi>{className}</bdi>
-            </span>
-          )}
-        </h2>
+        <AutomationHeading automation={automation} />
         <p>{kindText(automation)}</p>
         <p className="links">
           <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>Workers</a>

@@ -3,6 +3,7 @@
  * Converts a JSON Schema to table rows: one per field, nested fields below their object. Follows local references and
  * stops at circular ones. Keywords that the table does not show are in the JSON next to it.
  */
+import { isWholeSecret } from '../config/schema.ts'
 import type { JsonSchema } from '../../protocol/index.ts'
 
 export interface SchemaRow {
@@ -11,7 +12,7 @@ export interface SchemaRow {
   readonly depth: number
   readonly type: string
   readonly required: boolean
-  /** Write-only: the value is never shown (D17, D52). */
+  /** The value is never shown (D17, D52): it is write-only, or has a secret in a list or a union. */
   readonly secret: boolean
   readonly deprecated: boolean
   readonly rules: readonly string[]
@@ -61,7 +62,7 @@ function addField(rows: SchemaRow[], unresolved: JsonSchema, context: SchemaCont
     required,
     type: typeText(schema, root),
     rules: rulesOf(schema),
-    secret: schema['writeOnly'] === true,
+    secret: isWholeSecret(unresolved, root),
     deprecated: schema['deprecated'] === true,
     fallback: fallback === undefined ? null : JSON.stringify(fallback),
     about: [title, description].filter((part) => typeof part === 'string').join('. ') || null,

@@ -12,7 +12,8 @@
  */
 import type { Stats } from '../../protocol/index.ts'
 
-type Column = readonly (number | null)[]
+/** The values of a line; null where they are not known. */
+export type Column = readonly (number | null)[]
 
 export interface Series {
   readonly label: string
@@ -60,6 +61,23 @@ export function columnsOf(frames: readonly Stats[]): StatsColumns {
   )
   const ts = rows.map((row, index) => row?.ts ?? ((rows[index - 1] as Stats).ts + (rows[index + 1] as Stats).ts) / 2)
   return { ts, panels: [...basePanels(rows), ...metricPanels(rows, ts)], slots: slotColumns(rows, ts) }
+}
+
+/**
+ * Continues the panels up to now with a gap, if the newest frame is older than that: a worker that is offline has no
+ * present values, and its lines end where its frames do.
+ */
+export function withGapUntil(data: StatsColumns, nowSeconds: number): Pick<StatsColumns, 'ts' | 'panels'> {
+  const { ts, panels } = data
+  const last = ts.at(-1)
+  if (last === undefined || nowSeconds - last <= GAP_SECONDS) return data
+  return {
+    ts: [...ts, nowSeconds],
+    panels: panels.map((panel) => ({
+      ...panel,
+      series: panel.series.map((series) => ({ ...series, values: [...series.values, null] })),
+    })),
+  }
 }
 
 const column = (rows: readonly Row[], read: (frame: Stats) => unknown): Column =>

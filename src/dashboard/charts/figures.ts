@@ -1,6 +1,7 @@
 /**
  * @module dashboard/charts/figures
- * Computes the figures of a chart as an accessible alternative, and its CSV export.
+ * Formats the values of charts and their axes. Computes the figures of a chart as an accessible alternative, and its
+ * CSV export.
  */
 import { measureText } from '../components/numbers.ts'
 import type { Panel, Series } from './columns.ts'
@@ -24,10 +25,43 @@ export function figuresOf({ values }: Series): Figures | null {
 
 export function figureText(value: number | null, unit: string): string {
   if (value === null) return '–'
+  if (unit === 'seconds') return durationText(value)
   const isSmall = Math.abs(value) > 0 && Math.abs(value) < 0.1
   const text = isSmall ? value.toPrecision(2) : measureText(value)
   if (unit === '') return text
   return `${text} ${unit === 'per second' ? '/s' : unit}`
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** The text of a value of an axis, at most about eight characters: `12.5K`, `250 ms`, `0.4 %`. */
+export function axisText(value: number, unit: string): string {
+  if (unit === 'seconds') return durationText(value)
+  return unit === '%' || unit === 'MB' ? `${compact.format(value)} ${unit}` : compact.format(value)
+}
+
+const PERCENT_TOPS = [1, 5, 10, 25, 50, 100]
+
+/** The top of a value axis that begins at 0: above all values, also if they are small or 0. */
+export function axisTop(unit: string, max: number): number {
+  if (unit === 'seconds') return max === 0 ? 1 : max * 1.05
+  if (unit === '%') return PERCENT_TOPS.find((top) => top >= max) ?? max * 1.05
+  return Math.max(1, max * 1.05)
+}
+
+const UNITS: readonly (readonly [seconds: number, unit: string])[] = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+]
+
+/** `850 ms`, `1.5 s`, `12 min`, `2.3 h`. @param seconds 0 or more. */
+export function durationText(seconds: number): string {
+  const [length, unit] = UNITS.find(([least]) => seconds >= least) ?? [0.001, 'ms']
+  if (seconds === 0) return '0 s'
+  const value = seconds / length
+  return `${value >= 100 ? Math.round(value) : Number(value.toPrecision(2))} ${unit}`
 }
 
 /** @see RFC 4180 */

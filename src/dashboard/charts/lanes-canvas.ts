@@ -1,6 +1,7 @@
 /**
  * @module dashboard/charts/lanes-canvas
- * Draws the lanes of slots. A cell spans two frames and is empty if its rate is unknown.
+ * Draws the lanes of slots, and lines at each quarter of the time. A cell spans two frames and is empty if its rate is
+ * unknown.
  */
 import { isRestart, type StatsColumns } from './columns.ts'
 import type { Palette } from './palette.ts'
@@ -28,7 +29,7 @@ export function drawLanes(
   pen.font = '11px system-ui, sans-serif'
   pen.textBaseline = 'middle'
   const rates = counter === null ? undefined : slots.rates[counter]
-  const most = largest(rates)
+  const most = highestRate(rates)
   const x = xOf(ts, width)
   rows.forEach((row, lane) => {
     const top = lane * LANE_PIXELS
@@ -45,6 +46,15 @@ export function drawLanes(
         isRestart(slots.ages, row * ts.length + at, ts.length),
       )
   })
+  drawQuarters(pen, Math.max(100, width), rows.length * LANE_PIXELS, palette)
+}
+
+/** The times that the lines stand for are below the lanes. */
+function drawQuarters(pen: CanvasRenderingContext2D, width: number, height: number, { soft }: Palette): void {
+  pen.globalAlpha = 0.5
+  pen.fillStyle = soft
+  for (const share of [0.25, 0.5, 0.75])
+    pen.fillRect(Math.round(LABEL_PIXELS + share * (width - LABEL_PIXELS - 1)), 0, 1, height)
 }
 
 function xOf(ts: readonly number[], width: number): (at: number) => number {
@@ -53,7 +63,8 @@ function xOf(ts: readonly number[], width: number): (at: number) => number {
   return (at) => LABEL_PIXELS + (((ts[at] as number) - first) / Math.max(1, last - first)) * room
 }
 
-function largest(rates: Float32Array | undefined): number {
+/** @returns 0 if no rate is known. */
+export function highestRate(rates: Float32Array | undefined): number {
   let most = 0
   for (const rate of rates ?? []) if (rate > most) most = rate
   return most

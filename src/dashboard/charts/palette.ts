@@ -8,6 +8,7 @@ export interface Palette {
   readonly hair: string
   readonly line: string
   readonly page: string
+  readonly panel: string
   readonly series: readonly string[]
   readonly mark: string
 }
@@ -27,6 +28,7 @@ function read(): Palette {
     hair: of('--hair'),
     line: of('--line'),
     page: of('--page'),
+    panel: of('--panel'),
     series: [of('--link'), of('--offline'), of('--warn'), of('--good')],
     mark: of('--offline'),
   }

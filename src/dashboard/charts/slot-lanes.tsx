@@ -8,12 +8,12 @@ import { useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { spanText } from '../components/age.ts'
 import { EmptyState } from '../components/empty-state.tsx'
-import { clockText } from '../components/moments.ts'
+import { clockText, shortClockText } from '../components/moments.ts'
 import { plural } from '../components/numbers.ts'
 import { ReadState } from '../components/read-state.tsx'
 import type { StatsColumns } from './columns.ts'
 import { figureText } from './figures.ts'
-import { drawLanes, LABEL_PIXELS, LANE_PIXELS } from './lanes-canvas.ts'
+import { drawLanes, highestRate, LABEL_PIXELS, LANE_PIXELS } from './lanes-canvas.ts'
 import { usePalette } from './palette.ts'
 import { useStats } from './use-stats.ts'
 
@@ -65,7 +65,7 @@ function PagedLanes({ data }: { readonly data: StatsColumns }) {
       ) : (
         <>
           <LaneCanvas data={data} counter={counter} rows={rows} />
-          <p className="soft lane-note">Stronger colour: higher rate. Tick: slot replaced. Empty: no data.</p>
+          <p className="soft lane-note">{`${scaleText(data, counter)} Tick: slot replaced. Empty: no data.`}</p>
           <SlotTable data={data} counter={counter} rows={rows} />
         </>
       )}
@@ -200,12 +200,24 @@ function LaneCanvas({ data, counter, rows }: LanesProps) {
     <div className="lanes" aria-hidden="true">
       <canvas ref={canvas} onPointerMove={point} />
       <div className="lane-foot">
-        <span>{clockText(data.ts[0] ?? 0)}</span>
-        <output ref={pointed} />
-        <span>{clockText(data.ts.at(-1) ?? 0)}</span>
+        {quartersOf(data.ts).map((time) => (
+          <span key={time}>{shortClockText(time)}</span>
+        ))}
       </div>
+      <output ref={pointed} className="lane-pointed" />
     </div>
   )
+}
+
+/** The times at the begin, each quarter and the end of the lanes. */
+function quartersOf(ts: readonly number[]): readonly number[] {
+  const [first, last] = [ts[0] ?? 0, ts.at(-1) ?? 0]
+  return [0, 0.25, 0.5, 0.75, 1].map((share) => first + share * (last - first))
+}
+
+function scaleText({ slots }: StatsColumns, counter: string | null): string {
+  const most = counter === null ? 0 : highestRate(slots.rates[counter])
+  return `Stronger colour: higher rate${most === 0 ? '.' : `, up to ${figureText(most, 'per second')}.`}`
 }
 
 function pointedText({ ts, slots }: StatsColumns, counter: string | null, row: number, share: number): string {

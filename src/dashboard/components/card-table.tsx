@@ -10,18 +10,20 @@ import type { ReactNode } from 'react'
 export interface CardTableProps {
   readonly label: string
   readonly columns: readonly string[]
+  /** The columns whose cells have the class `number`; none by default. */
+  readonly numbers?: readonly string[]
   /** Whether the data are stale and shown dimmed. */
   readonly stale: boolean
   readonly children: ReactNode
 }
 
-export function CardTable({ label, columns, stale, children }: CardTableProps) {
+export function CardTable({ label, columns, numbers = [], stale, children }: CardTableProps) {
   return (
     <table role="table" className={stale ? 'cards stale' : 'cards'} aria-label={label}>
       <thead role="rowgroup">
         <tr role="row">
           {columns.map((name) => (
-            <th key={name} role="columnheader" scope="col">
+            <th key={name} role="columnheader" scope="col" className={numbers.includes(name) ? 'number' : ''}>
               {name}
             </th>
           ))}

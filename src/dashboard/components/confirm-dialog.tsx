@@ -5,6 +5,7 @@
  */
 import { useState, type ReactNode } from 'react'
 import type { Action } from '../api/use-action.ts'
+import { ActButton } from './act-button.tsx'
 import { Dialog } from './dialog.tsx'
 import { ErrorPanel } from './error-panel.tsx'
 import { TypedConfirmation } from './typed-confirmation.tsx'
@@ -18,6 +19,8 @@ export interface ConfirmProps {
   readonly typed?: string | undefined
   /** False if the action loses no data. */
   readonly danger?: boolean
+  /** False while the dialog lacks an input. */
+  readonly isReady?: boolean
   readonly wide?: boolean
   /** The button that closes the dialog. */
   readonly dismiss?: string
@@ -31,12 +34,13 @@ export function ConfirmDialog({
   onClose,
   typed,
   danger = true,
+  isReady = true,
   wide = false,
   dismiss = 'Cancel',
   children,
 }: ConfirmProps) {
   const [text, setText] = useState('')
-  const ready = typed === undefined || text.trim() === typed
+  const ready = isReady && (typed === undefined || text.trim() === typed)
   return (
     <Dialog title={title} onClose={onClose} busy={act.busy} wide={wide}>
       {children}
@@ -46,14 +50,9 @@ export function ConfirmDialog({
         <button type="button" onClick={onClose} disabled={act.busy}>
           {dismiss}
         </button>
-        <button
-          type="button"
-          className={danger ? 'danger' : 'primary'}
-          onClick={() => void act.run()}
-          disabled={act.busy || !ready}
-        >
+        <ActButton danger={danger} onClick={() => void act.run()} disabled={act.busy || !ready}>
           {act.busy ? 'Working…' : verb}
-        </button>
+        </ActButton>
       </div>
     </Dialog>
   )

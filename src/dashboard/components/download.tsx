@@ -13,14 +13,19 @@ export interface DownloadProps {
   readonly children: string
 }
 
+/** Lets the browser save a text as a file. */
+export function saveFile(name: string, media: DownloadProps['media'], text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: media }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = name.replaceAll(/[^\w.-]+/g, '_')
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(address), 10_000)
+}
+
 export function Download({ name, media, make, onSaved, disabled = false, children }: DownloadProps) {
   const save = (): void => {
-    const address = URL.createObjectURL(new Blob([make()], { type: media }))
-    const link = document.createElement('a')
-    link.href = address
-    link.download = name.replaceAll(/[^\w.-]+/g, '_')
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(address), 10_000)
+    saveFile(name, media, make())
     onSaved?.()
   }
   return (

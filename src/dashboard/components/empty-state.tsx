@@ -10,7 +10,7 @@ const KINDS = {
   filtered: { mark: '⌕', title: 'Nothing matches the filter' },
   forbidden: { mark: '⊘', title: 'This token has no access' },
   gone: { mark: '∅', title: 'No longer exists' },
-  unavailable: { mark: '◌', title: 'Currently unavailable' },
+  unavailable: { mark: '⊘', title: 'Currently unavailable' },
 } as const
 
 export interface EmptyStateProps {

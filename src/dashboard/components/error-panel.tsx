@@ -42,7 +42,7 @@ export function ErrorPanel({ problem, title, onRetry, children }: ErrorPanelProp
 function headline({ status }: Problem): string {
   if (status === null) return 'No response:'
   if (status === 403) return 'Permission denied:'
-  return status === 503 ? 'The master is temporarily unavailable:' : 'Request failed:'
+  return status === 503 ? 'Temporarily unavailable:' : 'Request failed:'
 }
 
 const sentence = (text: string): string => {

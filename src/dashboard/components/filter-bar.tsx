@@ -4,6 +4,8 @@
  */
 import { useId, type ReactNode } from 'react'
 import { useAnnouncement } from './announcements.tsx'
+import { FilterInput } from './filter-input.tsx'
+import type { FilterSuggestion } from './filter-suggestion.ts'
 import { countText } from './numbers.ts'
 
 export interface FilterBarProps {
@@ -15,6 +17,10 @@ export interface FilterBarProps {
   readonly fault?: string | null
   readonly found: number
   readonly total: number
+  /** Moves the focus to the first match, for Enter and ↓ in the field. */
+  readonly onLeave?: () => void
+  /** Suggestions for the filter and the index of the cursor in it. */
+  readonly suggest?: (value: string, caret: number) => readonly FilterSuggestion[]
   /** Controls at the end of the filter bar. */
   readonly children?: ReactNode
 }
@@ -27,6 +33,8 @@ export function FilterBar({
   fault = null,
   found,
   total,
+  onLeave,
+  suggest,
   children,
 }: FilterBarProps) {
   const id = useId()
@@ -37,19 +45,15 @@ export function FilterBar({
       <label htmlFor={id} className="hidden">
         {label}
       </label>
-      <input
+      <FilterInput
         id={id}
-        type="search"
-        data-filter=""
         value={value}
+        onChange={onChange}
         placeholder={placeholder}
-        spellCheck={false}
-        autoCapitalize="off"
-        autoComplete="off"
-        enterKeyHint="search"
-        aria-invalid={fault !== null}
-        aria-describedby={`${id}-fault`}
-        onChange={(event) => onChange(event.target.value)}
+        describedBy={`${id}-fault`}
+        isInvalid={fault !== null}
+        onLeave={onLeave}
+        suggest={suggest}
       />
       <span className="found soft">{count}</span>
       {children}

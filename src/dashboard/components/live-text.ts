@@ -23,7 +23,7 @@ export interface BadgeFacts {
 export function badgeOf({ feed, unavailableSinceMs, lastResponseAtMs, nowMs, clock }: BadgeFacts): Badge {
   if (feed.kind === 'paused') return { mark: '❚❚', tone: 'warn', text: `paused since ${clock(feed.sinceMs / 1_000)}` }
   if (unavailableSinceMs !== undefined && nowMs - unavailableSinceMs >= PATIENCE_MS)
-    return { mark: '◌', tone: 'bad', text: `offline since ${clock(unavailableSinceMs / 1_000)}` }
+    return { mark: '⊘', tone: 'bad', text: `offline since ${clock(unavailableSinceMs / 1_000)}` }
   if (feed.kind === 'live')
     return {
       mark: '●',

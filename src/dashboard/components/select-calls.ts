@@ -8,58 +8,48 @@ import { countText } from './numbers.ts'
 
 const IDS_PER_CALL = 1_000
 
-/** How far an action on selected tasks has come. */
+/** What became of an action on selected tasks. */
 export interface SelectedCalls<Result> {
   readonly total: number
-  /** One per task, of the calls so far. */
+  /** One per task, of the calls that succeeded. */
   readonly results: readonly Result[]
   /** Number of tasks in the call that failed; without a response, the call may have succeeded. */
   readonly open: number
-  readonly stopped: boolean
   /** Why the action ended early; null if it did not fail. */
   readonly failure: unknown
 }
 
-export interface SelectCallsDeps<Result> {
-  readonly ids: readonly string[]
-  readonly select: (ids: readonly string[]) => Promise<{ readonly results: readonly Result[] }>
-  readonly report: (calls: SelectedCalls<Result>) => void
-  /** Aborting stops before the next call; calls already sent are not cancelled. */
-  readonly signal: AbortSignal
-}
-
-export async function selectInCalls<Result>(deps: SelectCallsDeps<Result>): Promise<SelectedCalls<Result>> {
-  const { ids, select, report, signal } = deps
-  let calls: SelectedCalls<Result> = { total: ids.length, results: [], open: 0, stopped: false, failure: null }
-  report(calls)
+export async function selectInCalls<Result>(
+  ids: readonly string[],
+  select: (ids: readonly string[]) => Promise<{ readonly results: readonly Result[] }>,
+): Promise<SelectedCalls<Result>> {
+  const all: Result[] = []
+  const done = { total: ids.length, results: all, open: 0, failure: null }
   for (let at = 0; at < ids.length; at += IDS_PER_CALL) {
-    if (signal.aborted) return { ...calls, stopped: true }
     const chunk = ids.slice(at, at + IDS_PER_CALL)
     try {
-      const { results } = await select(chunk)
-      calls = { ...calls, results: [...calls.results, ...results] }
+      all.push(...(await select(chunk)).results)
     } catch (failure) {
-      return { ...calls, open: chunk.length, failure }
+      return { ...done, open: chunk.length, failure }
     }
-    report(calls)
   }
-  return calls
+  return done
 }
 
 /** Whether the master rejected the call without effect. After a 5xx the call may have taken effect. */
-const isRejected = (failure: unknown): boolean =>
+export const isRejected = (failure: unknown): failure is Problem =>
   failure instanceof Problem && failure.status !== null && failure.status < 500
 
 /** Describes the tasks without a result: those of the failed call, and those that were not attempted. */
-export function leftText({ total, results, open, stopped, failure }: SelectedCalls<unknown>): readonly string[] {
+export function leftText({ total, results, open, failure }: SelectedCalls<unknown>): readonly string[] {
   const rest = total - results.length - open
   const texts: string[] = []
   if (failure !== null)
     texts.push(
       isRejected(failure)
-        ? `${countText(open)} rejected by the master.`
+        ? `${countText(open)} rejected by the master: ${failure.message.replace(/\.?$/, '.')}`
         : `The outcome of ${countText(open)} is unknown; the list is reloaded.`,
     )
-  if (rest > 0) texts.push(`${countText(rest)} not attempted${stopped ? ': stopped by you' : ''}.`)
+  if (rest > 0) texts.push(`${countText(rest)} not attempted.`)
   return texts
 }

@@ -1,16 +1,17 @@
 /**
  * @module dashboard/components/state-badge
- * Shows a worker's state as symbol, word and colour, with the stored state if it differs.
+ * Shows a worker's state as symbol, word and colour, with how it departed, and the stored state if it differs.
  */
-import { displayState, type StateFacts } from '../workers/display-state.ts'
+import { displayState, stateNote, type StateFacts } from '../workers/display-state.ts'
 import { useServerNow } from './use-now.ts'
 
 export function StateBadge({ worker }: { readonly worker: StateFacts }) {
   const { word, mark, tone, was } = displayState(worker, useServerNow())
+  const note = stateNote(worker, was)
   return (
     <span className={`badge ${tone}`}>
       <span aria-hidden="true">{mark}</span> {word}
-      {was !== null && <span className="was"> (was {was})</span>}
+      {note !== '' && <span className="was"> ({note})</span>}
     </span>
   )
 }

@@ -1,8 +1,8 @@
 /**
  * @module dashboard/components/virtual-table
  * Renders a virtual table: only the rows in view are in the document (window.ts). All rows have the same height; below
- * 720 px each row is a card of fixed height. `j` and `k` move between rows, `Enter` opens, `x` selects. Heights are set
- * through element styles, which the content security policy allows for scripts.
+ * 720 px each row is a card of fixed height. `j` and `k`, in a row also `↓` and `↑`, move between rows, `Enter` opens,
+ * `x` selects. Heights and widths are set by element styles, which the content security policy allows for scripts.
  */
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/prefer-tag-over-role -- the card layout removes roles */
 /* oxlint-disable jsx-a11y/no-interactive-element-to-noninteractive-role -- the card layout removes roles */
@@ -28,6 +28,8 @@ export interface Column<Row> {
   /** The sort order applied by the first click, `-cpu` for descending; without it the column is not sortable. */
   readonly sort?: string
   readonly className?: string
+  /** Width in pixels; without it the style sheet decides. */
+  readonly width?: number
   readonly cell: (row: Row, index: number) => ReactNode
 }
 
@@ -45,11 +47,13 @@ export interface VirtualTableProps<Row> {
   readonly onOpen?: (row: Row) => void
   readonly onToggle?: (row: Row) => void
   readonly isSelected?: (row: Row) => boolean
+  /** Content of a row that has one cell over all columns; undefined for any other row. */
+  readonly wideCell?: (row: Row) => ReactNode
   /** Called with the visible rows after scrolling stops. */
   readonly onView?: (rows: readonly Row[]) => void
 }
 
-const narrow = matchMedia('(max-width: 720px)')
+const narrow = matchMedia('screen and (max-width: 720px)')
 const watchNarrow = (act: () => void): (() => void) => {
   narrow.addEventListener('change', act)
   return () => narrow.removeEventListener('change', act)
@@ -57,7 +61,7 @@ const watchNarrow = (act: () => void): (() => void) => {
 const REST_MS = 300
 
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
-  const { label, columns, rows, keyOf, stale = false, isSelected, onView } = props
+  const { label, columns, rows, keyOf, stale = false, isSelected, wideCell, onView } = props
   const isNarrow = useSyncExternalStore(watchNarrow, () => narrow.matches)
   const rowHeight = isNarrow ? props.cardHeight : props.rowHeight
   const scroller = useRef<HTMLDivElement>(null)
@@ -80,6 +84,13 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
             const row = rows[piece.index]
             if (row === undefined) return null
             const key = keyOf(row)
+            const wide = wideCell?.(row)
+            if (wide !== undefined)
+              return (
+                <WideRow key={key} id={key} index={piece.index} height={rowHeight} span={columns.length}>
+                  {wide}
+                </WideRow>
+              )
             return (
               <TableRow
                 key={key}
@@ -130,10 +141,19 @@ function useRowFocus<Row>(
     scroller.current?.querySelector<HTMLElement>(`[data-index="${nextIndex.current}"]`)?.focus({ preventScroll: true })
     nextIndex.current = -1
   })
+  const moveInRows =
+    (by: number) =>
+    (event: KeyboardEvent): void => {
+      if (!(event.target instanceof Element) || !event.target.matches('tr')) return
+      event.preventDefault() // The list must not scroll as well.
+      move(by)
+    }
   const row = rows[focusedIndex]
   useKeys({
     j: () => move(1),
     k: () => move(-1),
+    ArrowDown: moveInRows(1),
+    ArrowUp: moveInRows(-1),
     ...(row !== undefined && {
       x: () => onToggle?.(row),
       Enter: (event: KeyboardEvent) => {
@@ -164,10 +184,17 @@ function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
   return (
     <thead role="rowgroup">
       <tr role="row" aria-rowindex={1}>
-        {columns.map(({ name, head, sort: word, className }) => {
+        {columns.map(({ name, head, sort: word, className, width }) => {
           const order = word === undefined ? undefined : orderOf(word, sort)
           return (
-            <th key={name} role="columnheader" scope="col" className={className} aria-sort={order}>
+            <th
+              key={name}
+              role="columnheader"
+              scope="col"
+              className={className}
+              aria-sort={order}
+              style={width === undefined ? undefined : { width }}
+            >
               {word === undefined ? (
                 (head ?? name)
               ) : (
@@ -183,6 +210,33 @@ function Head<Row>({ columns, sort = '', onSort }: VirtualTableProps<Row>) {
         })}
       </tr>
     </thead>
+  )
+}
+
+interface WideRowProps {
+  readonly id: string
+  readonly index: number
+  readonly height: number
+  /** Number of columns. */
+  readonly span: number
+  readonly children: ReactNode
+}
+
+function WideRow({ id, index, height, span, children }: WideRowProps) {
+  return (
+    <tr
+      role="row"
+      className="wide-row"
+      tabIndex={-1}
+      data-key={id}
+      data-index={index}
+      aria-rowindex={index + 2}
+      style={{ height }}
+    >
+      <td role="cell" colSpan={span} aria-colspan={span}>
+        {children}
+      </td>
+    </tr>
   )
 }
 

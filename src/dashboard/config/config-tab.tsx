@@ -9,18 +9,20 @@ import type { FieldError, JsonSchema, WorkerBody } from '../../protocol/index.ts
 import { EmptyState } from '../components/empty-state.tsx'
 import { plural } from '../components/numbers.ts'
 import { Tabs } from '../components/tabs.tsx'
-import type { RouteTo } from '../route.ts'
+import { useOutageSince } from '../components/use-outage.ts'
+import { formatRoute, type RouteTo } from '../route.ts'
 import { goTo } from '../use-route.ts'
 import { ChangesList } from './changes-list.tsx'
 import { CopyChanges } from './copy-changes.tsx'
 import { changesIn, faultsIn, patchOf, type Change } from './draft.ts'
 import { FaultList } from './fault-list.tsx'
+import { inPageWords, onePerField } from './fault-text.ts'
+import { FieldGroups } from './field-groups.tsx'
 import { faultsByPath, focusFault, useDraftChange } from './form-state.ts'
 import { GitPatch } from './git-patch-view.tsx'
 import { JsonEditor } from './json-editor.tsx'
 import { ManagedNotice } from './managed-notice.tsx'
 import { MergePanel } from './merge-panel.tsx'
-import { ObjectRows } from './rows.tsx'
 import { SaveResult } from './save-result.tsx'
 import { useConfigDraft, type DraftHandle } from './use-config-draft.ts'
 import { useConfigValidation } from './use-config-validation.ts'
@@ -79,7 +81,7 @@ export function ConfigTab({ route, worker, epoch, schema, readAtMs, refresh, why
       <ViewTabs route={route} handle={handle} count={changes.length} />
       <SaveResult save={save} worker={worker} why={why} />
       {route.view === 'form' && (
-        <FormView id={id} handle={handle} faults={faults} isBusy={save.busy} onLeave={validate} />
+        <FormView id={id} type={route.type} handle={handle} faults={faults} isBusy={save.busy} onLeave={validate} />
       )}
       {route.view === 'json' && (
         <JsonEditor
@@ -98,7 +100,7 @@ interface ValidatedChanges {
   readonly changes: readonly Change[]
   /** Errors found here, by the validation on the master and by the latest save. */
   readonly faults: readonly FieldError[]
-  /** Validates the changes on the master, unless they have errors that are found here. */
+  /** Validates the changes on the master, which also finds what this page does not check, such as formats. */
   readonly validate: () => void
 }
 
@@ -109,10 +111,8 @@ function useValidatedChanges(worker: WorkerBody, { form, draft }: DraftHandle, s
   const own = faultsIn(form, draft)
   return {
     changes,
-    faults: [...own, ...validation.faultsOf(patch), ...save.faults],
-    validate: () => {
-      if (own.length === 0) validation.request(patch)
-    },
+    faults: onePerField([...own, ...[...validation.faultsOf(patch), ...save.faults].map(inPageWords)]),
+    validate: () => validation.request(patch),
   }
 }
 
@@ -143,13 +143,14 @@ function ViewTabs({
 
 interface FormViewProps {
   readonly id: string
+  readonly type: string
   readonly handle: DraftHandle
   readonly faults: readonly FieldError[]
   readonly isBusy: boolean
   readonly onLeave: () => void
 }
 
-function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }: FormViewProps) {
+function FormView({ id, type, handle: { form, draft, edit }, faults, isBusy, onLeave }: FormViewProps) {
   const isBroken = draft.mine.texts.get('')?.fault != null
   const state = {
     id,
@@ -168,7 +169,7 @@ function FormView({ id, handle: { form, draft, edit }, faults, isBusy, onLeave }
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- only listens for blur */}
       <fieldset onBlur={onLeave} disabled={draft.mode === 'locked' || isBusy || isBroken}>
         <legend className="hidden">Fields</legend>
-        <ObjectRows form={state} fields={form.fields} pointer="" />
+        <FieldGroups form={state} fields={form.fields} type={type} />
       </fieldset>
     </form>
   )
@@ -227,6 +228,12 @@ function ReviewView({ review, worker }: { readonly review: Review; readonly work
     changes,
     faults,
   } = review
+  if (changes.length === 0 && faults.length === 0 && review.save.saved !== null)
+    return (
+      <p className="soft">
+        All changes are saved. <a href={formatRoute({ ...review.route, tab: 'history' })}>Show the history</a>
+      </p>
+    )
   if (changes.length === 0 && faults.length === 0)
     return (
       <EmptyState kind="nothing" title="No changes">
@@ -262,7 +269,8 @@ function FaultSummary({ review: { faults, toFault } }: { readonly review: Review
 
 function SaveBar({ review, worker }: { readonly review: Review; readonly worker: WorkerBody }) {
   const { handle, changes, faults, save, toFault } = review
-  const reason = whyNot(review)
+  const isUnavailable = useOutageSince() !== undefined
+  const reason = isUnavailable ? 'The master does not respond. Your changes are kept until it does.' : whyNot(review)
   const text = `Save ${countsText(changes, faults)}`
   const onSave = (): void => {
     if (faults.length > 0) toFault()

@@ -60,7 +60,8 @@ export function About({
         <>
           <code>
             <bdi>{name}</bdi>
-          </code>{' '}
+          </code>
+          {(description !== null || hint !== '') && ' · '}
         </>
       )}
       {description !== null && (
@@ -69,8 +70,7 @@ export function About({
         </>
       )}
       {hint !== '' && <bdi className="hint">{description === null ? hint : `(${hint})`}</bdi>}
-      {value === '' && !shape.secret && <strong> Empty text.</strong>}
-      {value === null && <strong> null.</strong>}
+      {value === null && <strong> The value is null.</strong>}
       {isDefault && value === undefined && <strong> Uses the default.</strong>}
       {readOnly && <strong> Set by the worker.</strong>}
     </p>

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/config/history-tab
- * Lists the stored generations of a config with author, time and changed fields. Compares any two, and starts a draft
- * from one.
+ * Lists the stored generations of a config with author, time and changed fields, and the defaults before them. Compares
+ * any two, and starts a draft from one.
  */
 import './config.css'
 import type { HistoryBody, JsonObject, JsonSchema, WorkerBody } from '../../protocol/index.ts'
@@ -10,9 +10,11 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { ReadState } from '../components/read-state.tsx'
 import { Age } from '../components/times.tsx'
 import type { RouteTo } from '../route.ts'
+import { actorText } from '../settings/actor.ts'
 import { goTo, replaceRoute } from '../use-route.ts'
 import { ChangesList } from './changes-list.tsx'
 import { changesOf, formOf } from './draft.ts'
+import { firstGeneration } from './first-generation.ts'
 import { formatPair, pairOf, type Pair } from './pair.ts'
 import { useConfigDraft } from './use-config-draft.ts'
 
@@ -24,7 +26,10 @@ export interface HistoryTabProps {
   readonly read: Read<HistoryBody>
 }
 
-type Generation = HistoryBody[number]
+interface Generation extends Omit<HistoryBody[number], 'ts' | 'actor' | 'changed'> {
+  /** What made it; null for the defaults at registration. */
+  readonly change: Pick<HistoryBody[number], 'ts' | 'actor' | 'changed'> | null
+}
 
 export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabProps) {
   const handle = useConfigDraft({ worker, epoch, schema }, null)
@@ -38,16 +43,25 @@ export function HistoryTab({ route, worker, epoch, schema, read }: HistoryTabPro
   if (data.length === 0)
     return (
       <EmptyState kind="nothing" title="No config changes yet">
-        <p>Each save appears here with its author, time and changed fields. You can edit from any generation.</p>
+        <p>
+          The worker has generation {worker.config_gen}, with the values from its registration. Each save appears here
+          with its author, time and changed fields. You can edit from any generation.
+        </p>
       </EmptyState>
     )
+  const first = firstGeneration(worker, data, schema)
+  const generations: readonly Generation[] = [
+    ...data.map((each) => ({ ...each, change: each })),
+    ...(first.kind === 'derived' ? [{ config_gen: first.gen, config: first.config, change: null }] : []),
+  ]
   return (
     <>
       <ReadState read={read} />
       {handle.isDirty && <p className="notice">This config has an unsaved draft. “Edit from here” replaces it.</p>}
       <div className="history">
-        <HistoryTable route={route} worker={worker} generations={data} onEdit={editFrom} />
-        <Difference route={route} schema={schema} generations={data} />
+        <HistoryTable route={route} worker={worker} generations={generations} onEdit={editFrom} />
+        {first.kind === 'unknown' && <p className="soft">{first.why}</p>}
+        <Difference route={route} schema={schema} generations={generations} />
       </div>
     </>
   )
@@ -102,7 +116,7 @@ interface GenerationRowProps {
 }
 
 function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationRowProps) {
-  const { config_gen: gen, ts, actor, changed, config, revision } = generation
+  const { config_gen: gen, change, config, revision } = generation
   return (
     <tr>
       {(['from', 'to'] as const).map((end) => (
@@ -125,10 +139,18 @@ function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationR
         ))}
       </th>
       <td>
-        <Age at={ts} /> by <bdi>{actor}</bdi>
+        {change === null ? (
+          <>
+            <Age at={worker.registered_at} /> by registration
+          </>
+        ) : (
+          <>
+            <Age at={change.ts} /> by <bdi>{actorText(change.actor)}</bdi>
+          </>
+        )}
       </td>
       <td>
-        <bdi>{changed.length === 0 ? 'nothing' : changed.join(', ')}</bdi>
+        <bdi>{changedText(generation)}</bdi>
         {revision !== undefined && <span className="mark">revision {revision}</span>}
       </td>
       <td className="number">
@@ -141,6 +163,11 @@ function GenerationRow({ generation, worker, pair, onPair, onEdit }: GenerationR
       </td>
     </tr>
   )
+}
+
+function changedText({ change }: Generation): string {
+  if (change === null) return 'the present defaults, which are not stored'
+  return change.changed.length === 0 ? 'nothing' : change.changed.join(', ')
 }
 
 const marksOf = (gen: number, worker: WorkerBody): readonly string[] => [

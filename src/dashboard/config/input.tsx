@@ -1,8 +1,9 @@
 /** @module dashboard/config/input  Renders the input of one value according to its kind. */
-import type { ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import type { JsonValue } from '../../protocol/index.ts'
 import { prettyJson } from '../components/json-text.ts'
 import { set, type, valueOf, type FormState } from './form-state.ts'
+import { INPUT_TYPES, nativeTime, textOfNative, type TimeFormat } from './native-time.ts'
 import { optionText, type Shape } from './shape.ts'
 
 export interface InputProps {
@@ -36,10 +37,12 @@ export function Input(props: InputProps) {
     case 'number':
       return <NumberInput {...props} kind={shape.kind} value={value} />
     case 'string':
-      return typeof value === 'string' || value === undefined || value === null ? (
+      if (typeof value !== 'string' && value !== undefined && value !== null)
+        return <JsonInput {...props} value={value} />
+      return shape.timeFormat === undefined || shape.secret ? (
         <TextInput {...props} value={value} />
       ) : (
-        <JsonInput {...props} value={value} />
+        <TimeInput {...props} format={shape.timeFormat} value={value} />
       )
     case 'object':
     case 'array':
@@ -112,14 +115,20 @@ function NumberInput({ form, pointer, kind, marks, value }: Valued & { readonly 
   )
 }
 
-function placeholderOf(value: string | null | undefined): string {
+/** In a form of new values, a required text begins empty, which needs no words. */
+function placeholderOf({ form: { before }, value }: Pick<Valued, 'form'> & TextValue): string {
   if (value === undefined) return 'not set'
-  return value === null ? 'null' : 'empty text'
+  if (value === null) return 'null'
+  return before === undefined ? '' : 'empty text'
+}
+
+interface TextValue {
+  readonly value: string | null | undefined
 }
 
 const LONG_TEXT = 80
 
-function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly value: string | null | undefined }) {
+function TextInput({ form, pointer, shape, marks, value }: Valued & TextValue) {
   if (shape.secret)
     return (
       <input
@@ -136,7 +145,7 @@ function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly v
     spellCheck: false,
     autoComplete: 'off',
     dir: 'auto',
-    placeholder: placeholderOf(value),
+    placeholder: placeholderOf({ form, value }),
     value: value ?? '',
   } as const
   const onChange = (event: { readonly target: { readonly value: string } }): void =>
@@ -145,6 +154,32 @@ function TextInput({ form, pointer, shape, marks, value }: Valued & { readonly v
     <textarea {...same} rows={3} onChange={onChange} />
   ) : (
     <input {...same} type="text" onChange={onChange} />
+  )
+}
+
+/** The browser's input for dates and times. A value that it cannot show is edited as text. */
+function TimeInput(props: Valued & TextValue & { readonly format: TimeFormat }) {
+  const { form, pointer, required, marks, value, format } = props
+  const native = nativeTime(format, value ?? '')
+  // Text that becomes valid while the user types it stays text.
+  const [beganAsText] = useState(native === null)
+  if (beganAsText || native === null) return <TextInput {...props} />
+  const { offset } = native
+  const onChange = (typed: string): void => {
+    const text = textOfNative(format, typed, offset)
+    set(form, pointer, text === '' && !required ? undefined : text)
+  }
+  return (
+    <span className="moment-input">
+      <input
+        {...marks}
+        type={INPUT_TYPES[format]}
+        step={native.value.includes('.') ? 0.001 : 1}
+        value={native.value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      {offset !== '' && <span className="soft"> UTC{offset === 'Z' ? '' : offset}</span>}
+    </span>
   )
 }
 

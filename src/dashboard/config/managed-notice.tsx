@@ -4,7 +4,7 @@
  * patch to copy, or override, which saves on the master and counts as drift.
  */
 import type { Mode } from './draft.ts'
-import { managerOf } from '../workers/managed.ts'
+import { managerText } from '../workers/managed.ts'
 import { resourceOf } from './git-patch.ts'
 
 export interface ManagedProps {
@@ -13,12 +13,6 @@ export interface ManagedProps {
   readonly isAgreed: boolean
   readonly onMode: (mode: Mode) => void
   readonly onAgree: (agreed: boolean) => void
-}
-
-/** `FleetWorker mail/m-7`, `FleetWorkerSet mail/senders`, or the manager as recorded. */
-export function managerText(by: string): string {
-  const manager = managerOf(by)
-  return manager.kind === 'other' ? by : `${manager.of} ${manager.name}`
 }
 
 export function ManagedNotice({ by, mode, isAgreed, onMode, onAgree }: ManagedProps) {

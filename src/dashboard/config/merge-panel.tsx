@@ -4,6 +4,7 @@ import type { JsonValue, WorkerBody } from '../../protocol/index.ts'
 import { CardTable, Cell, Row, RowHead } from '../components/card-table.tsx'
 import { cutText } from '../components/json-text.ts'
 import { Age } from '../components/times.tsx'
+import { actorText } from '../settings/actor.ts'
 import { withoutSecrets, type ConfigDraft, type Form } from './draft.ts'
 import { mergeOf, rebase, type Conflict, type Side } from './merge.ts'
 import type { Base } from './saving.ts'
@@ -32,14 +33,12 @@ export function MergePanel({ form, draft, newest, worker, onContinue, onDiscard 
         </strong>
         {by !== null && (
           <>
-            {' '}
-            (<bdi>{by}</bdi>
-            {at !== null && (
-              <>
-                , <Age at={at} />
-              </>
-            )}
-            )
+            , by <bdi>{actorText(by)}</bdi>
+          </>
+        )}
+        {at !== null && (
+          <>
+            , <Age at={at} />
           </>
         )}
         . Your draft, based on generation {draft.base.gen}, is kept.

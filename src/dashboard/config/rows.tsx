@@ -43,11 +43,13 @@ function FieldRowContent({ form, field, pointer }: FieldRowProps) {
     <div className={`field${isChanged ? ' changed' : ''}${isGroup && !shape.secret ? ' group' : ''}`}>
       <FieldLabel id={id} field={field} isGroup={isGroup} />
       <div className="input">
-        <FieldValue form={form} pointer={pointer} field={field} marks={marks} />
+        <div className="value">
+          <FieldValue form={form} pointer={pointer} field={field} marks={marks} />
+          <FieldActions form={form} field={field} pointer={pointer} />
+        </div>
         <Fault id={id} text={fault} />
         <About id={id} field={field} value={valueOf(form, pointer)} />
       </div>
-      <FieldActions form={form} field={field} pointer={pointer} />
     </div>
   )
 }
@@ -120,30 +122,32 @@ function NestedRows({
   )
 }
 
-export function ObjectRows({
-  form,
-  fields,
-  pointer,
-}: {
+interface RowsProps {
   readonly form: FormState
   readonly fields: readonly Field[]
   readonly pointer: string
-}) {
+}
+
+export const ObjectRows = (props: RowsProps) => (
+  <>
+    <FieldRows {...props} />
+    <OtherRows {...props} />
+  </>
+)
+
+export function FieldRows({ form, fields, pointer }: RowsProps) {
+  return fields
+    .filter((field) => !isSettled(field, valueOf(form, childPointer(pointer, field.name))))
+    .map((field) => <FieldRow key={field.name} form={form} field={field} pointer={childPointer(pointer, field.name)} />)
+}
+
+/** What the object has besides the given fields. */
+export function OtherRows({ form, fields, pointer }: RowsProps) {
   const value = valueOf(form, pointer)
   const names = new Set(fields.map(({ name }) => name))
-  const shown = fields.filter((field) => !isSettled(field, valueOf(form, childPointer(pointer, field.name))))
   const others =
     typeof value === 'object' && value !== null ? Object.keys(value).filter((name) => !names.has(name)) : []
-  return (
-    <>
-      {shown.map((field) => (
-        <FieldRow key={field.name} form={form} field={field} pointer={childPointer(pointer, field.name)} />
-      ))}
-      {others.map((name) => (
-        <OtherRow key={name} form={form} name={name} pointer={childPointer(pointer, name)} />
-      ))}
-    </>
-  )
+  return others.map((name) => <OtherRow key={name} form={form} name={name} pointer={childPointer(pointer, name)} />)
 }
 
 /** Whether the field is a required constant with its only value, such as the discriminator of a union. Not shown. */
@@ -168,19 +172,21 @@ function OtherRow({
         <bdi>{name}</bdi>
       </label>
       <div className="input">
-        <Input
-          form={form}
-          pointer={pointer}
-          shape={OTHER}
-          required={false}
-          marks={{ id, 'aria-describedby': `${id}-fault`, 'aria-invalid': fault !== undefined }}
-        />
+        <div className="value">
+          <Input
+            form={form}
+            pointer={pointer}
+            shape={OTHER}
+            required={false}
+            marks={{ id, 'aria-describedby': `${id}-fault`, 'aria-invalid': fault !== undefined }}
+          />
+          <div className="actions">
+            <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>
+              Remove<span className="hidden"> {name}</span>
+            </button>
+          </div>
+        </div>
         <Fault id={id} text={fault} />
-      </div>
-      <div className="actions">
-        <button type="button" className="link" onClick={() => set(form, pointer, undefined)}>
-          Remove<span className="hidden"> {name}</span>
-        </button>
       </div>
     </div>
   )
@@ -210,6 +216,7 @@ interface FieldAction {
 function FieldActions({ form, field, pointer }: FieldRowProps) {
   const actions = fieldActionsOf(form, field, pointer)
   const title = field.shape.title ?? field.name
+  if (actions.length === 0) return null
   return (
     <div className="actions">
       {actions.map(({ text, to }) => (

@@ -4,6 +4,7 @@ import type { WorkerBody } from '../../protocol/index.ts'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { plural } from '../components/numbers.ts'
 import { FaultList } from './fault-list.tsx'
+import { inPageWords } from './fault-text.ts'
 import { appliedText } from './saving.ts'
 import type { Save } from './use-save.ts'
 
@@ -20,7 +21,7 @@ export function SaveResult({
   if (problem === null)
     return saved === null ? null : (
       <div className="save-result">
-        <output className="done">
+        <output className={saved.appliedMs === null ? 'warn' : 'done'}>
           Generation {saved.base.gen} is saved. {appliedText(saved.base.gen, worker, saved.appliedMs)}
         </output>
         {saved.appliedMs === null && why}
@@ -38,7 +39,7 @@ export function SaveResult({
               ? 'Correct the marked fields, then save again.'
               : `The master rejected ${plural(faults.length, 'value')}; nothing was saved.`}
           </p>
-          {faults.length > 0 && <FaultList faults={faults} />}
+          {faults.length > 0 && <FaultList faults={faults.map(inPageWords)} />}
         </div>
       )
     case null:

@@ -6,6 +6,7 @@ import type { JsonValue } from '../../protocol/index.ts'
 import { beforeOf, set, valueOf } from './form-state.ts'
 import { JsonInput, type InputProps } from './input.tsx'
 import { SECRET_MASK } from './schema.ts'
+import { storedSecretText } from './shape.ts'
 
 type SecretAction = 'keep' | 'replace' | 'clear'
 
@@ -35,7 +36,7 @@ function choicesOf(stored: JsonValue | undefined, required: boolean): readonly C
 }
 
 export function SecretInput(props: InputProps) {
-  const { form, pointer, required, marks } = props
+  const { form, pointer, shape, required, marks } = props
   const stored = beforeOf(form, pointer)
   const chosen = actionOf(valueOf(form, pointer))
   const { id } = marks
@@ -47,7 +48,11 @@ export function SecretInput(props: InputProps) {
         aria-labelledby={`${id}-label`}
         aria-describedby={marks['aria-describedby']}
       >
-        {stored !== undefined && <span className="secret-set">set ·</span>}
+        {stored !== undefined && (
+          <span className="secret-set">
+            <bdi>{storedSecretText(shape)}</bdi> ·
+          </span>
+        )}
         {choicesOf(stored, required).map(({ action, text, to }, index) => (
           <label key={action}>
             <input

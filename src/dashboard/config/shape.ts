@@ -5,6 +5,8 @@
  *
  *   schema ──resolve $ref──▶ whole secret? ──▶ enum · union · object · array · boolean · integer · …
  */
+import { formatText } from './format-text.ts'
+import { timeFormatOf, type TimeFormat } from './native-time.ts'
 import type { JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { branchesOf, isSchema, isWholeSecret, optionsOf, propertiesOf, requiredOf, targetOf } from './schema.ts'
 
@@ -17,11 +19,14 @@ export interface Shape {
   readonly description: string | null
   /** Constraints and default as text; '' if there are none. */
   readonly hint: string
+  /** The `format` of a string; undefined if it has no input of its own. */
+  readonly timeFormat?: TimeFormat | undefined
   readonly options: readonly JsonValue[]
   /** The fields of an object, in schema order. */
   readonly fields: readonly Field[]
   /** The items of an array. */
   readonly item: Shape | null
+  /** Of a union, and the possible kinds of a secret. */
   readonly branches: readonly Branch[]
   readonly nullable: boolean
   readonly secret: boolean
@@ -118,11 +123,14 @@ function shapeAt(own: JsonSchema, { root, above }: SchemaContext): Shape {
     title: textOf(schema['title']),
     description: textOf(schema['description']),
     hint: hintOf(alone, schema),
+    timeFormat: kind === 'string' ? timeFormatOf(alone['format']) : undefined,
     options: kind === 'enum' ? optionsOf(schema) : [],
     fields: kind === 'object' ? fieldsAt(alone, context) : [],
     item: kind === 'array' ? shapeAt(alone['items'] as JsonSchema, context) : null,
     branches:
-      kind === 'union' ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, context)) : [],
+      kind === 'union' || secret
+        ? (branchesOf(alone) ?? []).map((branch, index) => branchAt(branch, index, context))
+        : [],
     nullable: acceptsNull(schema),
     readOnly: schema['readOnly'] === true,
     deprecated: schema['deprecated'] === true,
@@ -132,7 +140,14 @@ function shapeAt(own: JsonSchema, { root, above }: SchemaContext): Shape {
 
 function branchAt(schema: JsonSchema, index: number, context: SchemaContext): Branch {
   const shape = shapeAt(schema, context)
-  return { shape, schema, title: shape.title ?? (shape.kind === 'json' ? `Option ${index + 1}` : shape.kind) }
+  const title = shape.title ?? constantOf(shape) ?? (shape.kind === 'json' ? `Option ${index + 1}` : shape.kind)
+  return { shape, schema, title }
+}
+
+/** The first required constant of an object, which distinguishes it from other branches: `fixed`. */
+function constantOf({ fields }: Shape): string | undefined {
+  const found = fields.find(({ required, shape }) => required && shape.options.length === 1)
+  return found && optionText(found.shape.options[0] as JsonValue)
 }
 
 /** Resolves a reference and merges the keywords beside it. */
@@ -206,9 +221,9 @@ function hintOf(schema: JsonSchema, { default: fallback }: { readonly default?: 
     typeof multipleOf === 'number' ? `a multiple of ${multipleOf}` : null,
     range(minLength, maxLength, ' characters'),
     range(minItems, maxItems, ' items'),
-    typeof format === 'string' ? `format ${format}` : null,
-    typeof pattern === 'string' ? `pattern ${pattern}` : null,
+    typeof format === 'string' ? formatText(format) : null,
     Array.isArray(examples) && examples.length > 0 ? `for example ${JSON.stringify(examples[0])}` : null,
+    typeof pattern === 'string' ? `matches the regular expression ${pattern}` : null,
     fallback === undefined ? null : `default ${JSON.stringify(fallback)}`,
   ]
   return parts.filter((part) => part !== null).join(' · ')
@@ -223,6 +238,18 @@ function range(least: unknown, most: unknown, unit: string): string | null {
 /** The display text of an enumeration option. */
 export const optionText = (option: JsonValue): string =>
   typeof option === 'string' && option !== '' ? option : JSON.stringify(option)
+
+/**
+ * What is known of a stored secret: the master returns the same mask for every value, so of several kinds the page
+ * cannot know which one is set.
+ */
+export function storedSecretText({ branches }: Shape): string {
+  const kinds = [...new Set(branches.filter(({ schema }) => schema['type'] !== 'null').map(({ title }) => title))]
+  if (kinds.length === 0) return 'set'
+  return kinds.length === 1
+    ? `set: ${kinds[0]}`
+    : `set: ${kinds.slice(0, -1).join(', ')} or ${kinds.at(-1)} (the master does not show which)`
+}
 
 /**
  * The initial value of an added node: its default, otherwise an empty value of its kind with all required constants.

@@ -35,7 +35,7 @@ export interface DraftOf {
 
 export function useConfigDraft({ worker, epoch, schema }: DraftOf, saved: Base | null): DraftHandle {
   const form = useMemo(() => formOf(schema), [schema])
-  const [kept, keep] = useDraft(`${worker.automation_type}/${worker.worker_id}`)
+  const [kept, keep] = useDraft(`${worker.automation_type}/${worker.worker_id}`, form)
   const newest = newestOf({ config: worker.config as JsonObject, gen: worker.config_gen, epoch }, saved)
   const restMode: Mode = worker.managed_by === null ? 'open' : 'locked'
   const draft = kept ?? draftOn(newest, restMode)

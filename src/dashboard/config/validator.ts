@@ -7,6 +7,7 @@
  */
 import type { FieldError, JsonSchema, JsonValue } from '../../protocol/index.ts'
 import { sameJson } from '../components/json-text.ts'
+import { plural } from '../components/numbers.ts'
 import { isSchema, pointerStep, propertiesOf, requiredOf, SECRET_MASK, targetOf } from './schema.ts'
 
 const MAX_FAULTS = 100
@@ -151,9 +152,9 @@ const ofText: Check = (schema, value, position) => {
   const { minLength, maxLength, pattern } = schema as Record<string, unknown>
   const length = [...value].length // JSON Schema counts code points, not UTF-16 units.
   if (typeof minLength === 'number' && length < minLength)
-    return [fault(path, `expected ${minLength} characters or more, got ${length}`, 'minLength')]
+    return [fault(path, `expected ${plural(minLength, 'character')} or more, got ${length}`, 'minLength')]
   if (typeof maxLength === 'number' && length > maxLength)
-    return [fault(path, `expected ${maxLength} characters or less, got ${length}`, 'maxLength')]
+    return [fault(path, `expected ${plural(maxLength, 'character')} or less, got ${length}`, 'maxLength')]
   return typeof pattern !== 'string' || matches(pattern, value)
     ? []
     : [fault(path, `expected text that matches ${pattern}, got ${shown(value, position)}`, 'pattern')]
@@ -186,9 +187,9 @@ function matches(pattern: string, text: string): boolean {
 function countFaults(schema: JsonSchema, count: number, path: string): readonly FieldError[] {
   const { minItems, maxItems } = schema as Record<string, unknown>
   if (typeof minItems === 'number' && count < minItems)
-    return [fault(path, `expected ${minItems} items or more, got ${count}`, 'minItems')]
+    return [fault(path, `expected ${plural(minItems, 'item')} or more, got ${count}`, 'minItems')]
   if (typeof maxItems === 'number' && count > maxItems)
-    return [fault(path, `expected ${maxItems} items or less, got ${count}`, 'maxItems')]
+    return [fault(path, `expected ${plural(maxItems, 'item')} or less, got ${count}`, 'maxItems')]
   return []
 }
 

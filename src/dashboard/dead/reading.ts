@@ -1,19 +1,15 @@
 /**
  * @module dashboard/dead/reading
- * Decides how many dead letters to read: 100 at first, then twice as many each time while the response stays small.
+ * Decides when dead letters are read: when their number changes, which an event reports, and otherwise rarely.
  */
-export const FIRST_N = 100
-const MOST_N = 10_000
-const LIGHT_RESPONSE_CHARACTERS = 1_000_000
 
-/**
- * @param n Number of items requested last.
- * @param got Number of items received.
- * @param length Number of items in the queue.
- * @param characters Returns the size of the response.
- * @returns the number of items to request next.
- */
-export function nextN(n: number, got: number, length: number, characters: () => number): number {
-  if (got >= length || got < n || n >= MOST_N || characters() * 2 > LIGHT_RESPONSE_CHARACTERS) return n
-  return Math.min(n * 2, MOST_N)
-}
+/** How often dead letters are read without an event: 5 s while no events arrive. */
+export const pollEveryMs = (isLive: boolean): number => (isLive ? 60_000 : 5_000)
+
+const MIN_REREAD_MS = 2_000
+/** Limits what a long list costs while tasks keep dying. */
+const CHARACTERS_PER_SECOND = 50_000
+
+/** How long to wait between two reads of dead letters whose number changes. @param characters Of the last response. */
+export const rereadAfterMs = (characters: number): number =>
+  Math.max(MIN_REREAD_MS, (characters / CHARACTERS_PER_SECOND) * 1_000)

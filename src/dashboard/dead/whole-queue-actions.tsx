@@ -1,15 +1,16 @@
 /**
  * @module dashboard/dead/whole-queue-actions
- * The two actions whose tasks the master chooses: replay the oldest, and clear all.
+ * The two actions whose tasks the master chooses: replay the oldest, and remove all.
  */
 import { useState } from 'react'
 import { useAction } from '../api/use-action.ts'
 import { readN } from '../components/item-count.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CountInput } from '../components/count-input.tsx'
-import { Download, ndjson } from '../components/download.tsx'
+import { ndjson, saveFile } from '../components/download.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { countText, plural } from '../components/numbers.ts'
+import { newestTasks } from './groups.ts'
 
 interface WholeQueueProps {
   readonly type: string
@@ -46,34 +47,41 @@ export function ReplayOldest({ type, length, onDone }: WholeQueueProps) {
   )
 }
 
-interface ClearProps extends WholeQueueProps {
-  readonly items: readonly unknown[]
+interface RemoveAllProps extends WholeQueueProps {
   readonly onClose: () => void
 }
 
-export function ClearDialog({ type, length, items, onDone, onClose }: ClearProps) {
-  const clear = useAction(async (api) => {
+/** The most tasks that a copy has: they are in memory while it is made. */
+const MAX_SAVED = 10_000
+
+export function RemoveAllDialog({ type, length, onDone, onClose }: RemoveAllProps) {
+  const remove = useAction(async (api) => {
     const { body } = await api.send<{ cleared: number }>('DELETE', ['automations', type, 'dead'])
     onClose()
-    onDone(`${plural(body.cleared, 'dead letter')} cleared.`)
+    onDone(`${plural(body.cleared, 'task')} removed.`)
+  })
+  const save = useAction(async (api) => {
+    const items = await newestTasks(api, type, { n: MAX_SAVED })
+    saveFile(`${type}-dead.ndjson`, 'application/x-ndjson', ndjson(items))
   })
   return (
     <ConfirmDialog
-      title={`Clear all dead letters of ${type}?`}
-      verb={`Clear ${plural(length, 'dead letter')}`}
-      act={clear}
+      title={`Remove all dead tasks of ${type}?`}
+      verb={`Remove ${plural(length, 'dead task')}`}
+      act={remove}
       typed={type}
       onClose={onClose}
     >
       <p>
-        All dead letters and their payloads are deleted, including tasks that die before the master handles this
-        request. This cannot be undone; to run tasks again, replay them instead.
+        All dead tasks and their payloads are deleted, including tasks that die before the master handles this request.
+        This cannot be undone; to run tasks again, replay them instead.
       </p>
       <p>
-        <Download name={`${type}-dead.ndjson`} media="application/x-ndjson" make={() => ndjson(items)}>
-          {items.length < length ? `Save a copy of the first ${countText(items.length)}` : 'Save a copy first'}
-        </Download>
+        <button type="button" disabled={save.busy} onClick={() => void save.run()}>
+          {length > MAX_SAVED ? `Save a copy of the newest ${countText(MAX_SAVED)}` : 'Save a copy first'}
+        </button>
       </p>
+      {save.problem !== null && <ErrorPanel problem={save.problem} />}
     </ConfirmDialog>
   )
 }

@@ -1,79 +1,65 @@
 /**
  * @module dashboard/diagnosis/diagnosis
- * Shows the ranked causes for a queue, a worker or the fleet, each with a link to the fix. They are computed when the
- * user opens "Why?".
+ * The "Why?" of a queue, a worker and the fleet. Its causes are loaded and computed while it is open, so that the first
+ * page does not load them.
  */
-import { useState } from 'react'
-import type { QueueTotals } from '../../protocol/index.ts'
-import { cutText } from '../components/json-text.ts'
-import { useServerNow } from '../components/use-now.ts'
-import { useWorkersOf } from '../workers/use-workers.ts'
-import { explainQueue, explainWorker, type Cause, type WorkerFacts } from './explain.ts'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
+import type { WorkerFacts } from '../../diagnosis/index.ts'
+import type { QueueProps } from './causes.tsx'
+import { failingNow } from './attention.ts'
+import type { FleetStatus } from './fleet-status.ts'
 import './diagnosis.css'
 
-const SHOWN_CHARACTERS = 400
-const MARKS: Readonly<Record<Cause['tone'], string>> = { bad: '✗', warn: '!', calm: '•', good: '✓' }
+const QueueCauses = lazy(async () => ({ default: (await import('./causes.tsx')).QueueCauses }))
+const FleetCauses = lazy(async () => ({ default: (await import('./causes.tsx')).FleetCauses }))
+const FleetCause = lazy(async () => ({ default: (await import('./causes.tsx')).FleetCause }))
+const NotAppliedCauses = lazy(async () => ({ default: (await import('./causes.tsx')).NotAppliedCauses }))
+const WorkerCauses = lazy(async () => ({ default: (await import('./causes.tsx')).WorkerCauses }))
 
-export function CauseList({ causes }: { readonly causes: readonly Cause[] }) {
-  return (
-    <ol className="causes" aria-label="Causes, most important first">
-      {causes.map(({ tone, text, link }) => (
-        <li key={text}>
-          <span className={`cause-mark ${tone}`} aria-hidden="true">
-            {MARKS[tone]}
-          </span>
-          <span>
-            <bdi>{cutText(text, SHOWN_CHARACTERS)}</bdi>
-            {link !== null && (
-              <>
-                {' '}
-                <a href={link.href}>
-                  <bdi>{link.text}</bdi>
-                </a>
-              </>
-            )}
-          </span>
-        </li>
-      ))}
-    </ol>
-  )
-}
-
-export function WhyQueue({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
+/** Renders its content while it is open. */
+function Why({ children }: { readonly children: ReactNode }) {
   const [open, setOpen] = useState(false)
   return (
     <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="button">Why?</summary>
-      {open && <QueueCauses type={type} queue={queue} />}
+      {open && <Suspense fallback={<output className="reading">Loading…</output>}>{children}</Suspense>}
     </details>
   )
 }
 
-function QueueCauses({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
-  const workers = useWorkersOf(type)
-  return workers === undefined ? (
-    <output className="reading">Loading workers…</output>
-  ) : (
-    <CauseList causes={explainQueue({ type, queue, workers })} />
-  )
-}
+export const WhyQueue = (props: QueueProps) => (
+  <Why>
+    <QueueCauses {...props} />
+  </Why>
+)
 
-export function WhyFleet({ causes }: { readonly causes: () => readonly Cause[] }) {
-  const [open, setOpen] = useState(false)
+export const WhyFleet = ({ status }: { readonly status: FleetStatus }) => (
+  <Why>
+    <FleetCauses status={status} />
+  </Why>
+)
+
+/** The worker whose runs fail now and its cause, without a click. Renders nothing if there is none. */
+export function FailingNow({ status: { facts, attention } }: { readonly status: FleetStatus }) {
+  const item = failingNow(attention)
   return (
-    <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="button">Why?</summary>
-      {open && <CauseList causes={causes()} />}
-    </details>
+    item !== undefined && (
+      <Suspense fallback={null}>
+        <FleetCause facts={facts} item={item} />
+      </Suspense>
+    )
   )
 }
 
-export function WhyWorker({ worker }: { readonly worker: WorkerFacts }) {
-  const now = useServerNow()
-  return (
-    <details className="why">
-      <summary className="button">Why?</summary>
-      <CauseList causes={explainWorker(worker, now)} />
-    </details>
-  )
-}
+export const WhyWorker = ({ worker }: { readonly worker: WorkerFacts }) => (
+  <Why>
+    <WorkerCauses worker={worker} />
+  </Why>
+)
+
+/** Why the worker has not applied its newest config. */
+export const WhyNotApplied = ({ worker }: { readonly worker: WorkerFacts }) => (
+  <Why>
+    <NotAppliedCauses worker={worker} />
+  </Why>
+)

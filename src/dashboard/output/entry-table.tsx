@@ -4,6 +4,7 @@
  */
 import { useMemo, useState, type ReactNode } from 'react'
 import { clockText } from '../components/moments.ts'
+import { TaskOf, WorkerOf } from '../components/runner.tsx'
 import { Moment } from '../components/times.tsx'
 import { VirtualTable, type Column } from '../components/virtual-table.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
@@ -14,15 +15,19 @@ const PREVIEW_CHARACTERS = 300
 
 export interface EntryTableProps {
   readonly label: string
+  /** The automation type of the entries, for links to workers and tasks. */
+  readonly type: string
   readonly rows: readonly TailRow[]
   readonly stale?: boolean
   /** Shown if there are no rows. */
   readonly empty?: ReactNode
 }
 
-const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => [
+const columnsOf = (type: string, open: (row: TailRow) => void): readonly Column<TailRow>[] => [
   { name: 'Time', className: 'short', cell: (row) => (row.kind === 'gap' ? '' : clockText(row.entry.ts)) },
+  { name: 'Worker', className: 'from', cell: (row) => row.kind === 'entry' && <WorkerOf {...runOf(type, row)} /> },
   { name: 'Slot', className: 'number slot', cell: (row) => (row.kind === 'gap' ? '' : row.entry.slot_id) },
+  { name: 'Task', className: 'from', cell: (row) => row.kind === 'entry' && <TaskOf {...runOf(type, row)} /> },
   {
     name: 'Entry',
     className: 'row-head entry',
@@ -47,9 +52,9 @@ const columnsOf = (open: (row: TailRow) => void): readonly Column<TailRow>[] => 
   },
 ]
 
-export function EntryTable({ label, rows, stale = false, empty = null }: EntryTableProps) {
+export function EntryTable({ label, type, rows, stale = false, empty = null }: EntryTableProps) {
   const [shown, setShown] = useState<TailRow | null>(null)
-  const columns = useMemo(() => columnsOf(setShown), [])
+  const columns = useMemo(() => columnsOf(type, setShown), [type])
   return (
     <>
       {rows.length === 0 ? (
@@ -62,7 +67,7 @@ export function EntryTable({ label, rows, stale = false, empty = null }: EntryTa
             rows={rows}
             keyOf={keyOf}
             rowHeight={32}
-            cardHeight={112}
+            cardHeight={160}
             stale={stale}
             onOpen={(row) => row.kind === 'entry' && setShown(row)}
           />
@@ -71,12 +76,17 @@ export function EntryTable({ label, rows, stale = false, empty = null }: EntryTa
       {shown?.kind === 'entry' && (
         <JsonDialog title={shown.entry.id} value={shown.entry.payload} onClose={() => setShown(null)}>
           <p className="soft">
-            Slot {shown.entry.slot_id}, emitted <Moment at={shown.entry.ts} />.
+            Worker <WorkerOf {...runOf(type, shown)} />, slot {shown.entry.slot_id}, task{' '}
+            <TaskOf {...runOf(type, shown)} />, emitted <Moment at={shown.entry.ts} />.
           </p>
         </JsonDialog>
       )}
     </>
   )
 }
+
+type EntryRow = Extract<TailRow, { kind: 'entry' }>
+
+const runOf = (type: string, { entry: { worker_id: worker, task_id: task } }: EntryRow) => ({ type, worker, task })
 
 const keyOf = (row: TailRow): string => (row.kind === 'gap' ? `gap ${row.before}` : row.entry.id)

@@ -5,8 +5,10 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadState } from '../components/read-state.tsx'
 import { Tabs } from '../components/tabs.tsx'
+import { UnknownType } from '../components/unknown-type.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { useOverview } from '../workers/use-workers.ts'
+import { ViewsMenu } from '../views/views-menu.tsx'
 import { PeekView } from './peek-view.tsx'
 import { PopSection } from './pop-section.tsx'
 import { TailView } from './tail-view.tsx'
@@ -17,7 +19,12 @@ export function OutputPage({ route }: { readonly route: RouteTo<'output'> }) {
   const types = useInstalled().automations.map((each) => each.type)
   return (
     <>
-      <h1>Output</h1>
+      <div className="title">
+        <h1>Output</h1>
+        <div className="buttons">
+          <ViewsMenu start="#/output" />
+        </div>
+      </div>
       <Choices
         label="Automations"
         names={types}
@@ -25,13 +32,7 @@ export function OutputPage({ route }: { readonly route: RouteTo<'output'> }) {
         to={(name) => ({ page: 'output', type: name, mode: route.mode })}
       />
       {type === null && <StreamLengths types={types} />}
-      {type !== null && !types.includes(type) && (
-        <EmptyState kind="forbidden" title="Stream not found">
-          <p>
-            <bdi>{type}</bdi> is not an automation that this token covers.
-          </p>
-        </EmptyState>
-      )}
+      {type !== null && !types.includes(type) && <UnknownType type={type} title="Stream not found" />}
       {type !== null && types.includes(type) && <StreamView key={type} route={{ ...route, type }} />}
     </>
   )

@@ -52,16 +52,22 @@ export function PeekView({ type }: { readonly type: string }) {
           />
         </div>
       </div>
-      <ReadView read={read}>{({ entries }) => <OldestEntries entries={entries} />}</ReadView>
+      <ReadView read={read}>{({ entries }) => <OldestEntries type={type} entries={entries} />}</ReadView>
     </section>
   )
 }
 
-function OldestEntries({ entries }: { readonly entries: readonly OutputEntry[] }) {
+interface OldestEntriesProps {
+  readonly type: string
+  readonly entries: readonly OutputEntry[]
+}
+
+function OldestEntries({ type, entries }: OldestEntriesProps) {
   const rows = useMemo(() => entries.map(rowOf), [entries])
   return (
     <EntryTable
       label="Oldest entries"
+      type={type}
       rows={rows}
       empty={
         <EmptyState kind="nothing" title="The stream is empty">

@@ -110,7 +110,7 @@ function PoppedEntries({ type }: { readonly type: string }) {
           {isSaved ? 'Discard copy' : 'Discard (save first)'}
         </button>
       </div>
-      <EntryTable label="Popped entries" rows={rows} />
+      <EntryTable label="Popped entries" type={type} rows={rows} />
     </>
   )
 }

@@ -1,5 +1,5 @@
 /** @module dashboard/output/tail-view  Follows the end of a stream, with pause, filter and download. */
-import { useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { apiBase } from '../api/session.ts'
 import { agoText } from '../components/age.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
@@ -9,14 +9,13 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { ErrorPanel } from '../components/error-panel.tsx'
 import { FilterBar } from '../components/filter-bar.tsx'
 import { countText } from '../components/numbers.ts'
+import { useFollowedEnd } from '../components/use-followed-end.ts'
 import { useLocalNow } from '../components/use-now.ts'
 import type { RouteTo } from '../route.ts'
 import { replaceRoute } from '../use-route.ts'
 import { EntryTable } from './entry-table.tsx'
 import { filtered, type TailRow } from './tail-buffer.ts'
 import { useTail, type TailHandle } from './use-tail.ts'
-
-const NEAR_THE_END_PX = 64
 
 type TypeRoute = RouteTo<'output'> & { readonly type: string }
 
@@ -57,7 +56,7 @@ export function TailView({ route }: { readonly route: TypeRoute }) {
         <p className="soft">{countText(dropped)} older entries are hidden; this view keeps the newest 2,000.</p>
       )}
       <div {...end} className={followed.problem === undefined ? undefined : 'stale'}>
-        {found.length > 0 && <EntryTable label="Newest entries" rows={found} />}
+        {found.length > 0 && <EntryTable label="Newest entries" type={route.type} rows={found} />}
       </div>
       {found.length === 0 && <NoEntries followed={followed} q={q} hasRows={rows.length > 0} />}
     </section>
@@ -131,22 +130,4 @@ function TailState({ followed: { atMs, isPaused } }: { readonly followed: TailHa
   const now = useLocalNow()
   if (isPaused) return <p className="warn">paused</p>
   return <p className="soft">{atMs === undefined ? '' : `updated ${agoText(Math.max(0, (now - atMs) / 1_000))}`}</p>
-}
-
-/** Keeps the list scrolled to its end, unless the user has scrolled up. */
-function useFollowedEnd(): {
-  readonly ref: React.RefObject<HTMLDivElement | null>
-  readonly onScrollCapture: (event: React.UIEvent) => void
-} {
-  const ref = useRef<HTMLDivElement>(null)
-  const isAtEnd = useRef(true)
-  useLayoutEffect(() => {
-    const scroller = ref.current?.querySelector('.scroller')
-    if (scroller != null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight
-  })
-  const onScrollCapture = ({ target }: React.UIEvent): void => {
-    if (target instanceof HTMLElement)
-      isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR_THE_END_PX
-  }
-  return { ref, onScrollCapture }
 }

@@ -9,6 +9,7 @@ import type { Api } from '../api/client.ts'
 import { useFeedState } from '../api/live.ts'
 import { asProblem, type Problem } from '../api/problem.ts'
 import { useSession } from '../api/session.ts'
+import { pause, visible } from '../api/waits.ts'
 import { EMPTY_TAIL, withResponse, type Tail } from './tail-buffer.ts'
 
 const EVERY_MS = 1_000
@@ -82,32 +83,5 @@ function lastIdOf(update: Update): Promise<string | null> {
       resolve(last.tail.lastId)
       return last
     })
-  })
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done)
-  })
-}
-
-/** Resolves when the tab is visible or `signal` aborts. */
-function visible(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (document.visibilityState === 'visible') return resolve()
-    const done = (): void => {
-      if (document.visibilityState !== 'visible' && !signal.aborted) return
-      document.removeEventListener('visibilitychange', done)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    document.addEventListener('visibilitychange', done)
-    signal.addEventListener('abort', done)
   })
 }

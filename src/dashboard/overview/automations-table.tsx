@@ -23,7 +23,7 @@ export function AutomationsTable({ overview, stale }: { readonly overview: Overv
   return (
     <section aria-labelledby="automations-title">
       <h2 id="automations-title">Automations</h2>
-      <CardTable label="Automations" columns={COLUMNS} stale={stale}>
+      <CardTable label="Automations" columns={COLUMNS} numbers={COLUMNS.slice(2)} stale={stale}>
         {Object.entries(overview.automations).map(([type, each]) => (
           <AutomationRow key={type} type={type} of={each} />
         ))}
@@ -37,6 +37,7 @@ type Automation = OverviewBody['automations'][string]
 function AutomationRow({ type, of }: { readonly type: string; readonly of: Automation }) {
   const { workers, slots, queue, stream } = of
   const offline = workers.total - workers.connected
+  const inError = workers.connected_in_error ?? workers.ERROR
   return (
     <Row>
       <RowHead of="Automation">
@@ -47,23 +48,33 @@ function AutomationRow({ type, of }: { readonly type: string; readonly of: Autom
       <Cell of="Workers">
         <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>{countText(workers.connected)}</a>
         {offline > 0 && <span className="offline"> + {countText(offline)} offline</span>}
-        {workers.ERROR > 0 && <span className="bad"> · {countText(workers.ERROR)} in ERROR</span>}
+        {inError > 0 && <span className="bad"> · {countText(inError)} in ERROR</span>}
       </Cell>
-      <Cell of="Slots">{countText(slots)}</Cell>
+      <Cell of="Slots" className="number">
+        {countText(slots)}
+      </Cell>
       {queue === null ? (
-        <Cell of="Waiting">
+        <Cell of="Waiting" className="number">
           <span className="soft">continuous</span>
         </Cell>
       ) : (
-        <Cell of="Waiting">
+        <Cell of="Waiting" className="number">
           <a href={formatRoute({ page: 'tasks', type })}>{countText(waitingOf(of))}</a>
         </Cell>
       )}
-      <Cell of="Oldest">{oldestOf(queue)}</Cell>
-      <Cell of="In flight">{queue === null ? '' : countText(queue.in_flight)}</Cell>
-      <Cell of="Scheduled">{queue === null ? '' : countText(queue.scheduled)}</Cell>
-      <Cell of="Dead">{deadOf(type, queue)}</Cell>
-      <Cell of="Output">
+      <Cell of="Oldest" className="number">
+        {oldestOf(queue)}
+      </Cell>
+      <Cell of="In flight" className="number">
+        {queue === null ? '' : countText(queue.in_flight)}
+      </Cell>
+      <Cell of="Scheduled" className="number">
+        {queue === null ? '' : countText(queue.scheduled)}
+      </Cell>
+      <Cell of="Dead" className="number">
+        {deadOf(type, queue)}
+      </Cell>
+      <Cell of="Output" className="number">
         <a href={formatRoute({ page: 'output', type })}>{countText(stream.length)}</a>
       </Cell>
     </Row>

@@ -1,27 +1,33 @@
 /**
  * @module dashboard/overview/overview-page
- * The overview page: one summary sentence, at most seven totals, waiting tasks and what needs attention. Everything
+ * The overview page: one summary sentence, at most seven totals, the throughput and what needs attention. Everything
  * links to its details.
  */
 import type { OverviewBody } from '../../protocol/index.ts'
+import { lazy, Suspense } from 'react'
+import { useAlerts } from '../alerts/use-alerts.ts'
 import { useAnnouncement } from '../components/announcements.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
 import { ReadState } from '../components/read-state.tsx'
 import { Age } from '../components/times.tsx'
 import { useServerNow } from '../components/use-now.ts'
+import { FlowCard } from '../history/flow-card.tsx'
 import type { RouteTo } from '../route.ts'
-import { useFleetStatus, useOverview, type FleetStatus } from '../workers/use-workers.ts'
-import { explainFleet } from '../diagnosis/explain-fleet.ts'
-import { fleetSummaryText, type Attention } from '../diagnosis/attention.ts'
-import { WhyFleet } from '../diagnosis/diagnosis.tsx'
+import { useOverview } from '../workers/use-workers.ts'
+import { worstTone, type Attention } from '../diagnosis/attention.ts'
+import { FailingNow, WhyFleet } from '../diagnosis/diagnosis.tsx'
+import { useFleetStatus, type FleetStatus } from '../diagnosis/fleet-status.ts'
+import { fleetSummaryText } from '../diagnosis/summary-text.ts'
+import { useRatedAttention } from '../diagnosis/use-rates.ts'
+import { AttentionList } from './attention-list.tsx'
 import { AutomationsTable } from './automations-table.tsx'
-import { fleetNumbers, waitingOf } from './numbers.ts'
-import { TierCard } from './tier-card.tsx'
+import { fleetNumbers } from './numbers.ts'
 import './overview.css'
 
-export function OverviewPage({ route: { type } }: { readonly route: RouteTo<'overview'> }) {
+const AlertList = lazy(async () => ({ default: (await import('../alerts/alert-list.tsx')).AlertList }))
+
+export function OverviewPage({ route }: { readonly route: RouteTo<'overview'> }) {
   const read = useOverview()
-  const status = useFleetStatus()
+  const status = useRatedStatus()
   const { data: overview, problem } = read
   return (
     <>
@@ -32,9 +38,14 @@ export function OverviewPage({ route: { type } }: { readonly route: RouteTo<'ove
           <FleetSummary overview={overview} status={status} />
           <FleetTotals overview={overview} />
           <div className="halves">
-            <NeedsAttention items={status?.attention} />
-            <TierCard wanted={type} busiest={busiestOf(overview)} />
+            <AttentionList
+              items={status?.attention}
+              acknowledged={status?.acknowledged ?? []}
+              canAcknowledge={status?.canAcknowledge ?? false}
+            />
+            <FlowCard route={route} />
           </div>
+          <Alerts />
           <AutomationsTable overview={overview} stale={false} />
           <p className="soft">
             Updated by the master <Age at={overview.ts} />.
@@ -45,10 +56,25 @@ export function OverviewPage({ route: { type } }: { readonly route: RouteTo<'ove
   )
 }
 
-const busiestOf = ({ automations }: OverviewBody): string | null =>
-  Object.entries(automations)
-    .filter(([, { queue }]) => queue !== null)
-    .toSorted(([, a], [, b]) => waitingOf(b) - waitingOf(a))[0]?.[0] ?? null
+/** Nothing until an alert has fired. */
+function Alerts() {
+  const alerts = useAlerts() ?? []
+  if (alerts.length === 0) return null
+  return (
+    <Suspense>
+      <AlertList alerts={alerts} />
+    </Suspense>
+  )
+}
+
+const NONE: readonly Attention[] = []
+
+/** The status of the fleet, with how much fails now. */
+function useRatedStatus(): FleetStatus | undefined {
+  const status = useFleetStatus()
+  const attention = useRatedAttention(status?.attention ?? NONE)
+  return status && { ...status, attention }
+}
 
 function FleetSummary({
   overview,
@@ -58,16 +84,27 @@ function FleetSummary({
   readonly status: FleetStatus | undefined
 }) {
   const attention = status?.attention ?? []
-  const text = fleetSummaryText(overview, attention)
+  const acknowledged = status?.acknowledged.filter(({ item }) => item !== null).length ?? 0
+  const text = fleetSummaryText(overview, attention, acknowledged)
   useAnnouncement('the fleet', text)
   return (
     <div className="fleet-summary-line">
-      <p className={`fleet-summary ${attention.length > 0 ? 'is-attention' : 'is-well'}`}>{text}</p>
+      <p className={`fleet-summary ${toneOf(overview, attention)}`}>{text}</p>
       {status !== undefined && attention.length > 0 && (
-        <WhyFleet causes={() => explainFleet(status.facts, attention)} />
+        <>
+          <WhyFleet status={status} />
+          <FailingNow status={status} />
+        </>
       )}
     </div>
   )
+}
+
+/** A fleet without workers is neither well nor in trouble. */
+function toneOf({ automations }: OverviewBody, attention: readonly Attention[]): string {
+  const worst = worstTone(attention)
+  if (worst !== undefined) return `is-attention is-${worst}`
+  return Object.values(automations).some(({ workers }) => workers.total > 0) ? 'is-well' : 'is-empty'
 }
 
 function FleetTotals({ overview }: { readonly overview: OverviewBody }) {
@@ -83,56 +120,5 @@ function FleetTotals({ overview }: { readonly overview: OverviewBody }) {
         </li>
       ))}
     </ul>
-  )
-}
-
-const SHOWN = 12
-
-function NeedsAttention({ items }: { readonly items: readonly Attention[] | undefined }) {
-  return (
-    <section className="card" aria-labelledby="attention-title">
-      <h2 id="attention-title">
-        Needs attention {items !== undefined && items.length > 0 && <span className="count">{items.length}</span>}
-      </h2>
-      {items === undefined && <p className="reading">Loading…</p>}
-      {items?.length === 0 && (
-        <EmptyState kind="nothing" title="No problems">
-          <p>Offline workers, errors, stuck queues and dead tasks are listed here.</p>
-        </EmptyState>
-      )}
-      <ul className="attention">
-        {items?.slice(0, SHOWN).map((item) => (
-          <AttentionRow key={`${item.kind} ${item.subject}`} item={item} />
-        ))}
-      </ul>
-      {items !== undefined && items.length > SHOWN && <p className="soft">and {items.length - SHOWN} more</p>}
-    </section>
-  )
-}
-
-const MARKS = { bad: '✗', warn: '▲', offline: '◌' } as const
-
-function AttentionRow({ item: { tone, subject, text, since, link } }: { readonly item: Attention }) {
-  return (
-    <li>
-      <span className={tone} aria-hidden="true">
-        {MARKS[tone]}
-      </span>
-      <span className="attention-text">
-        <bdi className="attention-subject">{subject}</bdi> <bdi>{text}</bdi>
-        {since !== null && (
-          <span className="soft">
-            , since <Age at={since} />
-          </span>
-        )}
-      </span>
-      <a className="button" href={link.href}>
-        Open
-        <span className="hidden">
-          {' '}
-          <bdi>{subject}</bdi>: <bdi>{text}</bdi>
-        </span>
-      </a>
-    </li>
   )
 }

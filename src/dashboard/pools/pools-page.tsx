@@ -1,4 +1,4 @@
-/** @module dashboard/pools/pools-page  The pools page: the items of a pool with their claims and expiry. */
+/** @module dashboard/pools/pools-page  The pools page: all pools, or the items of one with their claims and expiry. */
 import { useMemo, useState } from 'react'
 import type { PoolBody } from '../../protocol/index.ts'
 import { useInstalled } from '../api/installed.ts'
@@ -18,7 +18,9 @@ import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { ItemTable, jsonColumn, openColumn } from '../tasks/item-table.tsx'
 import { JsonDialog } from '../tasks/json-dialog.tsx'
+import { PoolClaims } from './claims.tsx'
 import { countsOf, leaseOf, type PoolItem } from './lease.ts'
+import { PoolTable } from './pool-table.tsx'
 
 const EVERY_MS = 5_000
 const STEPS = [100, 1_000, 10_000] as const
@@ -38,15 +40,7 @@ export function PoolsPage({ route: { name } }: { readonly route: RouteTo<'pools'
       {mayUse(me) && names.length > 0 && (
         <Choices label="Pools" names={names} open={name} to={(pool) => ({ page: 'pools', name: pool })} />
       )}
-      {mayUse(me) &&
-        name === null &&
-        (names.length === 0 ? (
-          <EmptyState kind="nothing" title="No pools">
-            <p>No installed automation declares a pool. Pools share items between slots.</p>
-          </EmptyState>
-        ) : (
-          <p className="soft">Choose a pool to see its items and claims.</p>
-        ))}
+      {mayUse(me) && name === null && <PoolTable />}
       {mayUse(me) && name !== null && (
         <PoolCard
           key={name}
@@ -82,13 +76,16 @@ function PoolCard({ name, users }: PoolCardProps) {
       </EmptyState>
     )
   return (
-    <section className="card">
-      <PoolTitle name={name} users={users} length={read.data?.size} n={size.n} />
-      <ReadView read={read}>
-        {(pool) => <PoolItems pool={pool} size={size} isStale={read.problem !== undefined} onOpen={setShown} />}
-      </ReadView>
-      {shown !== null && <PoolItemDialog item={shown} onClose={() => setShown(null)} />}
-    </section>
+    <>
+      <PoolClaims name={name} isProblemShown={read.problem !== undefined} />
+      <section className="card">
+        <PoolTitle name={name} users={users} length={read.data?.size} n={size.n} />
+        <ReadView read={read}>
+          {(pool) => <PoolItems pool={pool} size={size} isStale={read.problem !== undefined} onOpen={setShown} />}
+        </ReadView>
+        {shown !== null && <PoolItemDialog item={shown} onClose={() => setShown(null)} />}
+      </section>
+    </>
   )
 }
 

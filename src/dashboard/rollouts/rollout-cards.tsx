@@ -16,7 +16,8 @@ import { ReadState } from '../components/read-state.tsx'
 import { Age, Duration, Moment } from '../components/times.tsx'
 import { useServerNow } from '../components/use-now.ts'
 import { formatRoute } from '../route.ts'
-import { standingOf, type Standing } from './standing.ts'
+import { useWorkersOf } from '../workers/use-workers.ts'
+import { standingOf, type Standing } from '../../diagnosis/index.ts'
 import {
   byUrgency,
   causeText,
@@ -74,8 +75,9 @@ export function RolloutCards({ type }: { readonly type: string }) {
             <ul>
               {complete.map((report) => (
                 <li key={report.rollout}>
-                  <SetName report={report} />: all {plural(membersOf(report), 'worker')} have{' '}
-                  <Revision type={type} name={report.update_revision} /> since <Age at={report.since} />
+                  <SetName report={report} />: all {plural(membersOf(report), 'worker')} {has(membersOf(report))}{' '}
+                  revision <Revision type={type} name={report.update_revision} />, complete{' '}
+                  <Duration since={report.since} />
                 </li>
               ))}
             </ul>
@@ -93,6 +95,8 @@ function SetName({ report: { set } }: { readonly report: RolloutShown }) {
     </>
   )
 }
+
+const has = (count: number): string => (count === 1 ? 'has' : 'have')
 
 /** A revision, as a link to its workers. */
 function Revision({ type, name, children }: { type: string; name: string; children?: ReactNode }) {
@@ -139,7 +143,7 @@ function RolloutCard(props: CardProps) {
       </dl>
       <Gates report={report} />
       <dl className="keys">
-        <ChangedFields report={report} />
+        <ChangedFields {...props} />
         <Worst {...props} />
       </dl>
     </section>
@@ -218,13 +222,13 @@ function Progress({ type, report, stored }: CardProps) {
       </Line>
       <Line name="Workers">
         <Revision type={type} name={update}>
-          {countText(updated)} of {countText(membersOf(report))} have{' '}
+          {countText(updated)} of {plural(membersOf(report), 'worker')} {has(updated)} revision{' '}
         </Revision>
         {current !== null && others !== undefined && (
           <>
             ,{' '}
             <Revision type={type} name={current}>
-              {countText(others)} have{' '}
+              {countText(others)} still {has(others)} revision{' '}
             </Revision>
           </>
         )}
@@ -274,7 +278,8 @@ function Failure({ report }: { readonly report: RolloutShown }) {
   )
 }
 
-function ChangedFields({ report: { changed_fields: fields } }: { readonly report: RolloutShown }) {
+function ChangedFields({ type, report }: CardProps) {
+  const { changed_fields: fields } = report
   if (fields.length === 0) return null
   return (
     <Line name="Changed fields">
@@ -286,7 +291,23 @@ function ChangedFields({ report: { changed_fields: fields } }: { readonly report
           </code>
         </span>
       ))}
+      <Difference type={type} report={report} />
     </Line>
+  )
+}
+
+/** A link to old and new values: to the history of a worker that has the update, or had it before the rollback. */
+function Difference({ type, report }: Pick<CardProps, 'type' | 'report'>) {
+  const workers = useWorkersOf(type) ?? []
+  // `config_revision` is a revision and a variant: 91bc02f7a1c4/-.
+  const updated = workers.find((each) => each.config_revision?.startsWith(`${report.update_revision}/`) === true)
+  const id = updated?.worker_id ?? report.worst[0]?.worker
+  if (id === undefined) return null
+  return (
+    <>
+      {' '}
+      <a href={formatRoute({ page: 'worker', type, id, tab: 'history' })}>Show difference</a>
+    </>
   )
 }
 

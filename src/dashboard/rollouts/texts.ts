@@ -5,7 +5,7 @@
  */
 import type { RevisionsBody, RolloutShown } from '../../protocol/index.ts'
 import { countText, plural } from '../components/numbers.ts'
-import { standingOf, type Standing } from './standing.ts'
+import { standingOf, type Standing } from '../../diagnosis/index.ts'
 
 type Gate = RolloutShown['gates'][number]
 type Failure = RolloutShown['failed'][number]

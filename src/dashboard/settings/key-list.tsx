@@ -4,9 +4,10 @@ import { usePreferences } from './preferences.ts'
 
 const KEYS = [
   ['/', 'Filter or find a worker'],
+  ['Ctrl+K ⌘K', 'Go to a worker, task type, page, act, saved view or task'],
   ['f', 'Find a task by its ID'],
   ['g then o w t u p a s', 'Overview, Workers, Tasks, Output, Pools, Automations, Settings'],
-  ['j k', 'Next and previous row'],
+  ['j k', 'Next and previous row; in a row also ↓ ↑'],
   ['x', 'Select the row'],
   ['Enter', 'Open the row'],
   ['e', 'Edit the config of the open worker'],

@@ -2,22 +2,23 @@
  * @module dashboard/settings/outage
  * Shows dashboard-wide warnings: the master is not responding, or this computer's clock is wrong.
  */
-import { useUnavailableSince, connectivity } from '../api/connectivity.ts'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { connectivity, useUnavailableSince } from '../api/connectivity.ts'
 import { serverClock } from '../api/session.ts'
 import { spanText } from '../components/age.ts'
 import { clockText } from '../components/moments.ts'
-import { useLocalNow } from '../components/use-now.ts'
+import { useOutageSince } from '../components/use-outage.ts'
 
-const PATIENCE_MS = 5_000
 const SKEW_SECONDS = 30
 
 export function Outage() {
-  const since = useUnavailableSince()
-  const now = useLocalNow()
+  const since = useOutageSince()
+  useRecovery()
   const skew = serverClock.behindSeconds
   return (
     <output className="outage">
-      {since !== undefined && now - since >= PATIENCE_MS && (
+      {since !== undefined && (
         <span className="problem">
           <strong>The master has not responded since {clockText(since / 1_000)}.</strong>{' '}
           {connectivity.now.lastResponseAtMs === undefined
@@ -34,4 +35,22 @@ export function Outage() {
       )}
     </output>
   )
+}
+
+/**
+ * When the master serves calls again, repeats the reads that have failed, so that no old failure stays on the page. A
+ * master that starts refuses calls at first: reads that are repeated then would only delay each other.
+ */
+function useRecovery(): void {
+  const queries = useQueryClient()
+  const since = useUnavailableSince()
+  const outageMs = useRef<number | null>(null)
+  const servedAtMs = connectivity.now.lastResponseAtMs ?? 0 // Read every second, with the age of the outage.
+  useEffect(() => {
+    if (since !== undefined) outageMs.current = since
+    if (since !== undefined || outageMs.current === null) return
+    if (servedAtMs <= outageMs.current) return
+    outageMs.current = null
+    void queries.refetchQueries({ type: 'active', predicate: ({ state }) => state.error !== null })
+  }, [since, servedAtMs, queries])
 }

@@ -1,7 +1,7 @@
 /**
  * @module dashboard/settings/preferences
- * Stores the user's preferences in this browser: theme, time zone, shortcuts and actor name. All tabs are kept in sync.
- * `public/assets/theme.js` reads the same entry and sets the theme before the first paint.
+ * Stores the user's preferences in this browser: theme, time zone, shortcuts, actor name and columns. All tabs are kept
+ * in sync. `public/assets/theme.js` reads the same entry and sets the theme before the first paint.
  */
 import { useSyncExternalStore } from 'react'
 
@@ -12,10 +12,12 @@ export interface Preferences {
   readonly keys: boolean
   /** Appended to `dashboard:` as the actor in the config history (D39); empty if not set. */
   readonly name: string
+  /** Columns of the worker list that the user has shown or hidden, by name. */
+  readonly columns: Readonly<Record<string, boolean>>
 }
 
 const KEY = 'muster:preferences'
-const DEFAULTS: Preferences = { theme: 'system', utc: false, keys: true, name: '' }
+const DEFAULTS: Preferences = { theme: 'system', utc: false, keys: true, name: '', columns: {} }
 
 let current = read()
 const listeners = new Set<() => void>()
@@ -32,6 +34,7 @@ function read(): Preferences {
       utc: kept.utc === true,
       keys: kept.keys !== false,
       name: typeof kept.name === 'string' ? kept.name : '',
+      columns: typeof kept.columns === 'object' && kept.columns !== null ? kept.columns : {},
     }
   } catch {
     return DEFAULTS // Storage is blocked, or the entry is not valid JSON.

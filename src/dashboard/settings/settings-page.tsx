@@ -96,7 +96,7 @@ function KeySwitch() {
 
 function TokenScope() {
   const {
-    me: { role, automations, version, epoch, backend, limits },
+    me: { role, automations, workers, version, epoch, backend, limits },
   } = useSession()
   return (
     <section className="card">
@@ -112,6 +112,14 @@ function TokenScope() {
             <bdi>{automations.includes('*') ? 'all' : automations.join(', ')}</bdi>
           </dd>
         </div>
+        {workers && (
+          <div>
+            <dt>Workers</dt>
+            <dd>
+              <bdi>{workers.join(', ')}</bdi>
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Master</dt>
           <dd>

@@ -26,7 +26,7 @@ export function SignIn({ why, onAccepted }: SignInProps) {
       <p className="soft">{location.host}</p>
       <form onSubmit={onSubmit}>
         <input type="text" autoComplete="username" value={location.host} readOnly hidden />
-        <TokenInput value={token} isInvalid={message !== null} onChange={setToken} />
+        <TokenInput value={token} isInvalid={message !== null && message !== why} onChange={setToken} />
         <p className="keep">
           <label>
             <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.target.checked)} /> Stay signed

@@ -4,7 +4,7 @@
  * the token too; otherwise the token merely lacks one permission. Concurrent checks are merged into one.
  */
 import { useCallback, useEffect, useRef } from 'react'
-import { checkText, checkToken } from '../api/me.ts'
+import { checkToken, endedText } from '../api/me.ts'
 import { openApi } from '../api/session.ts'
 
 export function useTokenWatch(token: string, onRejected: (why: string) => void): () => void {
@@ -18,7 +18,7 @@ export function useTokenWatch(token: string, onRejected: (why: string) => void):
     isChecking.current = true
     void checkToken(openApi(token)).then((check) => {
       isChecking.current = false
-      if (check.kind === 'rejected' || check.kind === 'worker') latest.current(checkText(check) ?? '')
+      if (check.kind === 'rejected' || check.kind === 'worker') latest.current(endedText(check) ?? '')
     })
   }, [token])
 }

@@ -1,9 +1,9 @@
 /**
  * @module dashboard/tasks/all-tasks
- * The tab "All tasks": lists the stored tasks of a type by place, label and text, and cancels selected ones. Only
+ * The tab "All tasks": lists the stored tasks of a type by state, label and text, and cancels selected ones. Only
  * listed tasks are cancelled: their IDs are sent, so the master never chooses them (D109, D116).
  */
-import { useCallback, useId, useMemo, useState, type SyntheticEvent } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import type { TaskListBody } from '../../protocol/index.ts'
 import { useRead, useRefresh } from '../api/queries.ts'
 import { apiBase, hasPermission, useSession } from '../api/session.ts'
@@ -13,6 +13,7 @@ import { Download, ndjson } from '../components/download.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { countText, plural } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
+import { SearchForm } from '../components/search-form.tsx'
 import { useListSize, type ListSize } from '../components/show-more.tsx'
 import { TickBox } from '../components/tick-box.tsx'
 import { Age } from '../components/times.tsx'
@@ -28,11 +29,12 @@ import {
   PLACE_NAMES,
   queryOf,
   readRows,
+  shownLabels,
   type TaskFilter,
   type TaskRow,
   type TaskRows,
 } from './task-filter.ts'
-import { isLive } from './task-text.ts'
+import { isLive, labelsText } from './task-text.ts'
 
 const EVERY_MS = 10_000
 const STEPS = [100, 500, 1_000, 5_000] as const
@@ -103,77 +105,31 @@ function SaveTasks({ type, items }: { readonly type: string; readonly items: rea
   )
 }
 
-/** The place filters immediately; labels and text filter when they are submitted. */
 function FilterForm({ route }: { readonly route: AllRoute }) {
-  const [label, setLabel] = useState(route.label)
-  const [q, setText] = useState(route.q)
-  const id = useId()
-  const fault = labelFault(label.trim())
-  const search = (place: TaskFilter['place']): void => {
-    if (fault === null) goTo({ ...route, place, label: label.trim(), q: q.trim() })
-  }
-  const onSubmit = (event: SyntheticEvent): void => {
-    event.preventDefault()
-    search(route.place)
-  }
-  const field = {
-    type: 'search',
-    spellCheck: false,
-    autoCapitalize: 'off',
-    autoComplete: 'off',
-  } as const
+  const { place, label, q } = route
   return (
-    <form className="filter" aria-label="Filter" onSubmit={onSubmit}>
-      <PlaceSelect place={route.place} onChoose={search} />
-      <input
-        {...field}
-        data-filter=""
-        maxLength={256}
-        aria-label="Text in ID or JSON"
-        placeholder="Text in ID, payload or labels"
-        value={q}
-        onChange={(event) => setText(event.target.value)}
-      />
-      <input
-        {...field}
-        aria-label="Labels"
-        placeholder="Labels, such as tenant:acme, env:test"
-        value={label}
-        aria-invalid={fault !== null}
-        aria-describedby={`${id}-fault`}
-        onChange={(event) => setLabel(event.target.value)}
-      />
-      <button type="submit" disabled={fault !== null}>
-        Search
-      </button>
-      <output id={`${id}-fault`} className="fault">
-        {fault}
-      </output>
-    </form>
-  )
-}
-
-interface PlaceSelectProps {
-  readonly place: TaskFilter['place']
-  readonly onChoose: (place: TaskFilter['place']) => void
-}
-
-function PlaceSelect({ place, onChoose }: PlaceSelectProps) {
-  return (
-    <span>
-      <select
-        aria-label="Place"
-        value={place}
-        onChange={(event) => onChoose(event.target.value as TaskFilter['place'])}
-      >
-        <option value="">All places</option>
-        {Object.entries(PLACE_NAMES).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </span>
+    <SearchForm
+      choices={[
+        { name: 'place', label: 'State', all: 'All states', value: place, options: Object.entries(PLACE_NAMES) },
+      ]}
+      texts={[
+        {
+          name: 'q',
+          label: 'Text in ID or JSON',
+          placeholder: 'Text in ID, payload or labels',
+          value: q,
+          maxLength: 256,
+        },
+        {
+          name: 'label',
+          label: 'Labels',
+          placeholder: 'Labels, such as tenant=acme, env=test',
+          value: shownLabels(label),
+          faultOf: labelFault,
+        },
+      ]}
+      onSearch={(fields) => goTo({ ...route, ...fields, place: fields.place as TaskFilter['place'] })}
+    />
   )
 }
 
@@ -283,18 +239,12 @@ const selectColumn = (
 
 const dataColumns = (open: (task: TaskRow) => void): readonly Column<TaskRow>[] => [
   openColumn('Task', open),
-  { name: 'Place', className: 'short', cell: ({ place }) => PLACE_NAMES[place] },
+  { name: 'State', className: 'short', cell: ({ place }) => PLACE_NAMES[place] },
   { name: 'Submitted', className: 'number short', cell: (task) => <Age at={task.submitted_at} /> },
   {
     name: 'Labels',
     className: 'preview',
-    cell: ({ labels = {} }) => (
-      <bdi>
-        {Object.entries(labels)
-          .map((label) => label.join(':'))
-          .join(', ') || '–'}
-      </bdi>
-    ),
+    cell: ({ labels = {} }) => <bdi>{labelsText(labels)}</bdi>,
   },
   jsonColumn('Payload', ({ payload }) => payload),
 ]

@@ -18,9 +18,15 @@ import './find-dialog.css'
 
 const EVERY_MS = 10_000
 
-export function FindDialog({ onClose }: { readonly onClose: () => void }) {
-  const [text, setText] = useState('')
-  const [wanted, setWanted] = useState('')
+interface FindDialogProps {
+  /** The ID that is searched for first; empty if none. */
+  readonly initial?: string
+  readonly onClose: () => void
+}
+
+export function FindDialog({ initial = '', onClose }: FindDialogProps) {
+  const [text, setText] = useState(initial)
+  const [wanted, setWanted] = useState(initial)
   const id = useId()
   const find = (event: SyntheticEvent): void => {
     event.preventDefault()
@@ -97,7 +103,7 @@ function UnknownTask({ id }: { readonly id: string }) {
   return (
     <EmptyState kind="gone" title="No task with this ID">
       <p>
-        <bdi>{id}</bdi> has finished and its outcome is not retained, was cancelled, never existed, or belongs to an
+        <bdi>{id}</bdi> has finished and its result is not kept, was cancelled, never existed, or belongs to an
         automation type that this token does not cover.
       </p>
       <p>

@@ -6,9 +6,10 @@
 import type { LoadBody } from '../../protocol/index.ts'
 import { useRead } from '../api/queries.ts'
 import { countText, measureText } from '../components/numbers.ts'
+import { neededOf } from './needed-slots.ts'
 
 /** The sampling interval of the master. */
-const EVERY_MS = 5_000
+const EVERY_MS = 15_000
 
 export function QueueLoad({ type }: { readonly type: string }) {
   const { data, problem } = useRead(
@@ -30,24 +31,29 @@ export function QueueLoad({ type }: { readonly type: string }) {
   )
 }
 
-function SlotBars({ load: { slots, wanted_slots: needed } }: { readonly load: LoadBody }) {
-  const most = Math.max(slots, needed, 1)
+function SlotBars({ load }: { readonly load: LoadBody }) {
+  const needed = neededOf(load)
+  const neededSlots = needed.kind === 'known' ? needed.slots : null
+  const most = Math.max(load.slots, neededSlots ?? 0, 1)
   const bars = [
-    ['slots', slots, 'wait-normal'],
-    ['needed', needed, 'wait-high'],
+    ['slots', load.slots, 'wait-normal'],
+    ['needed', neededSlots, 'wait-high'],
   ] as const
   return (
-    <dl className="tiers">
-      {bars.map(([name, count, className]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{countText(count)}</dd>
-          <svg className={`bar ${className}`} aria-hidden="true">
-            <rect width={`${(count / most) * 100}%`} height="100%" />
-          </svg>
-        </div>
-      ))}
-    </dl>
+    <div>
+      <dl className="tiers">
+        {bars.map(([name, count, className]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{count === null ? 'unknown' : countText(count)}</dd>
+            <svg className={`bar ${className}`} aria-hidden="true">
+              <rect width={`${((count ?? 0) / most) * 100}%`} height="100%" />
+            </svg>
+          </div>
+        ))}
+      </dl>
+      {needed.kind === 'unknown' && <p className="soft">{needed.why}</p>}
+    </div>
   )
 }
 

@@ -6,9 +6,7 @@ import { countText } from '../components/numbers.ts'
 import { ReadView } from '../components/read-state.tsx'
 import { PlainAge } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
-import { explainQueue } from '../diagnosis/explain.ts'
-import { CauseList } from '../diagnosis/diagnosis.tsx'
-import { useWorkersOf } from '../workers/use-workers.ts'
+import { CauseList, useQueueCauses } from '../diagnosis/causes.tsx'
 
 const COLUMNS = [
   'Queue',
@@ -35,7 +33,7 @@ export function QueueSummary({
     <ReadView read={read}>
       {({ automations }) => (
         <div className="queues">
-          <CardTable label="Queues" columns={COLUMNS} stale={read.problem !== undefined}>
+          <CardTable label="Queues" columns={COLUMNS} numbers={COLUMNS.slice(1, -1)} stale={read.problem !== undefined}>
             {types.map((type) => {
               const of = automations[type]
               return of === undefined ? null : <QueueRow key={type} type={type} of={of} />
@@ -105,8 +103,11 @@ function QueueRow({
   )
 }
 
+/** Longer than on the page of a queue, because there may be many types. */
+const RUNS_EVERY_MS = 15_000
+
 function MainCause({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
-  const workers = useWorkersOf(type)
-  if (workers === undefined) return <span className="soft">…</span>
-  return <CauseList causes={explainQueue({ type, queue, workers }).slice(0, 1)} />
+  const causes = useQueueCauses({ type, queue }, RUNS_EVERY_MS)
+  if (causes === undefined) return <span className="soft">…</span>
+  return <CauseList causes={causes.slice(0, 1)} />
 }

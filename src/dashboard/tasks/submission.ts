@@ -4,6 +4,7 @@
  * submission is confirmed. So submitting again after a lost response does not queue the task twice.
  */
 import type { FieldError, JsonObject, SubmitResult, TaskBody } from '../../protocol/index.ts'
+import { inPageWords, onePerField } from '../config/fault-text.ts'
 import { draftOf, unreadable, type ValueDraft } from '../config/value-draft.ts'
 
 export interface Submission {
@@ -113,20 +114,25 @@ function decimalNumber(text: string): number | null | 'unreadable' {
 
 function readLabels(text: string): Readonly<Record<string, string>> | null | 'unreadable' {
   if (text.trim() === '') return null
-  const pairs = text.split(',').map((each) => each.trim().split('='))
-  if (pairs.some(([key, ...value]) => key === '' || value.length === 0)) return 'unreadable'
-  return Object.fromEntries(pairs.map(([key = '', ...value]) => [key, value.join('=')]))
+  // `key:value` is accepted too: label filters of the API use it.
+  const pairs = text.split(',').map((each) => /^([^=:]+)[=:](.*)$/s.exec(each.trim()))
+  if (pairs.includes(null)) return 'unreadable'
+  return Object.fromEntries(pairs.map((pair) => [pair?.[1], pair?.[2]]))
 }
 
-/** Faults of the payload, with paths relative to the payload. */
+/** The first fault of each field of the payload, in the words of the config form. Paths are relative to the payload. */
 export const payloadFaults = (faults: readonly FieldError[]): readonly FieldError[] =>
-  faults
-    .filter(({ path }) => path === '/payload' || path.startsWith('/payload/'))
-    .map((each) => ({ ...each, path: each.path.slice('/payload'.length) }))
+  onePerField(
+    faults
+      .filter(({ path }) => path === '/payload' || path.startsWith('/payload/'))
+      .map((each) => inPageWords({ ...each, path: each.path.slice('/payload'.length) })),
+  )
 
 /** The fault of another field; null if there is none. */
-export const faultOf = (faults: readonly FieldError[], field: string): string | null =>
-  faults.find(({ path }) => path === `/${field}` || path.startsWith(`/${field}/`))?.message ?? null
+export function faultOf(faults: readonly FieldError[], field: string): string | null {
+  const found = faults.find(({ path }) => path === `/${field}` || path.startsWith(`/${field}/`))
+  return found === undefined ? null : inPageWords(found).message
+}
 
 export function resultText(result: SubmitResult): string {
   return result.queued ? `Queued as ${result.task_id}.` : `Not queued: duplicate of task ${result.task_id}.`

@@ -201,6 +201,7 @@ function TaskOptions({ form, hasGroups, faults, put }: TaskOptionsProps) {
         <TextInput
           label="Custom priority"
           hint="above 0: high, below: low"
+          field="priority"
           value={form.priority}
           fault={faultOf(faults, 'priority')}
           onChange={(priority) => put({ priority })}
@@ -211,6 +212,7 @@ function TaskOptions({ form, hasGroups, faults, put }: TaskOptionsProps) {
           key={field}
           label={label}
           hint={hint}
+          field={field}
           value={form[name]}
           fault={faultOf(faults, field)}
           onChange={(value) => put({ [name]: value })}
@@ -223,15 +225,16 @@ function TaskOptions({ form, hasGroups, faults, put }: TaskOptionsProps) {
 interface TextInputProps {
   readonly label: string
   readonly hint: string
+  readonly field: string
   readonly value: string
   readonly fault: string | null
   readonly onChange: (value: string) => void
 }
 
-function TextInput({ label, hint, value, fault, onChange }: TextInputProps) {
+function TextInput({ label, hint, field, value, fault, onChange }: TextInputProps) {
   const id = useId()
   return (
-    <span>
+    <span className={field === 'idempotency_key' ? 'wide' : ''}>
       <label htmlFor={id}>{label}</label>
       <input
         id={id}

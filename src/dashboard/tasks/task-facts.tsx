@@ -4,7 +4,7 @@ import type { TaskPlace } from '../../protocol/index.ts'
 import type { Read } from '../api/queries.ts'
 import { JsonView } from '../components/json-view.tsx'
 import { ReadState } from '../components/read-state.tsx'
-import { tierOf, type ListedTask } from './task-text.ts'
+import type { ListedTask } from './task-text.ts'
 
 interface TaskFactsProps {
   readonly place: TaskPlace['place']
@@ -32,9 +32,7 @@ function Facts({ task }: { readonly task: ListedTask }) {
   return (
     <>
       <dl className="facts">
-        <Fact name="Priority">
-          {priority} ({tierOf(priority)} tier)
-        </Fact>
+        <Fact name="Priority">{priority}</Fact>
         <Fact name="Failed attempts">{attempt}</Fact>
         {group !== undefined && (
           <Fact name="Group">

@@ -9,7 +9,7 @@ import type { ListedTask } from './task-text.ts'
 /** The filter, as it is in the address. Empty fields do not filter. */
 export interface TaskFilter {
   readonly place: ListedTask['place'] | ''
-  /** Labels `key:value`, separated by commas. A task must have all of them. */
+  /** Labels `key=value` or `key:value`, separated by commas. A task must have all of them. */
   readonly label: string
   /** Occurs in the ID or the JSON of a task. */
   readonly q: string
@@ -26,7 +26,7 @@ export interface TaskRows {
   readonly hasMore: boolean
 }
 
-/** The places of stored tasks, in the order of the list. */
+/** The states of stored tasks, in the order of the list. */
 export const PLACE_NAMES: Readonly<Record<ListedTask['place'], string>> = {
   pending: 'pending',
   in_flight: 'in flight',
@@ -48,21 +48,28 @@ export function queryOf(filter: TaskFilter): Query {
 }
 
 /**
- * Splits the labels of a filter. A comma separates two labels only before a `key:`, because a value may contain commas:
- * `a:1, b:x, y` is `a:1` and `b:x, y`.
+ * Splits the labels of a filter, and returns them in the form of the API, `key:value`. A comma separates two labels
+ * only before a key, because a value may contain commas: `a=1, b=x, y` is `a:1` and `b:x, y`.
  */
 export const labelsOf = (text: string): readonly string[] =>
   text
     .trim()
     .replace(/[\s,]+$/, '')
-    .split(/\s*,\s*(?=[a-z0-9][a-z0-9_.-]*:)/)
+    .split(/\s*,\s*(?=[a-z0-9][a-z0-9_.-]*[=:])/)
     .filter((label) => label !== '')
+    .map((label) => label.replace(/^([^=:]+)[=:]/, '$1:'))
+
+/** The labels of a filter as they are shown: `a=1, b=x`. */
+export const shownLabels = (text: string): string =>
+  labelsOf(text)
+    .map((label) => label.replace(':', '='))
+    .join(', ')
 
 /** Why labels cannot be a filter; null if they can. */
 export function labelFault(text: string): string | null {
   const labels = labelsOf(text)
   if (labels.length > MAX_LABELS) return `At most ${MAX_LABELS} labels are possible.`
-  return labels.every((label) => /^[^:]+:/.test(label)) ? null : 'Write labels as key:value, separated by commas.'
+  return labels.every((label) => /^[^:=]+:/.test(label)) ? null : 'Write labels as key=value, separated by commas.'
 }
 
 /**

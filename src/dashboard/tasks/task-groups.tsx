@@ -51,7 +51,12 @@ export function TaskGroups({ type, most }: TaskGroupsProps) {
             </EmptyState>
           ) : (
             <div className="queues">
-              <CardTable label="Groups" columns={COLUMNS} stale={read.problem !== undefined}>
+              <CardTable
+                label="Groups"
+                columns={COLUMNS}
+                numbers={['Pending', 'In flight']}
+                stale={read.problem !== undefined}
+              >
                 {groups.map((group) => (
                   <GroupRow key={JSON.stringify(group.group_key)} group={group} most={most} />
                 ))}

@@ -1,8 +1,8 @@
-/** @module dashboard/tasks/task-page  The page of one task: place, timeline, progress, result, payload and actions. */
-import { useState } from 'react'
+/** @module dashboard/tasks/task-page  The page of one task: timeline, log, progress, result, payload and actions. */
+import { lazy, Suspense, useState } from 'react'
 import type { TaskPlace } from '../../protocol/index.ts'
 import { isProblem } from '../api/problem.ts'
-import type { Read } from '../api/queries.ts'
+import { useRefresh, type Read } from '../api/queries.ts'
 import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { CopyAs } from '../components/copy-as.tsx'
@@ -10,6 +10,8 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { ReadState } from '../components/read-state.tsx'
 import { Age, Moment } from '../components/times.tsx'
+import type { DeadAction } from '../dead/actions.ts'
+import { DeadActionDialog } from '../dead/action-dialog.tsx'
 import { formatRoute, type RouteTo } from '../route.ts'
 import { CancelDialog } from './cancel-dialog.tsx'
 import { SubmitAgainDialog } from './submit-again.tsx'
@@ -21,8 +23,11 @@ import { timelineOf } from './timeline.ts'
 import { useListedTask, useTaskState } from './use-task.ts'
 import './tasks.css'
 
+const TaskLogs = lazy(async () => ({ default: (await import('./task-logs.tsx')).TaskLogs }))
+
 export function TaskPage({ route: { type, id } }: { readonly route: RouteTo<'task'> }) {
   const [isCancelled, setIsCancelled] = useState(false)
+  const [done, setDone] = useState<string | null>(null)
   const read = useTaskState(type, id)
   const isGone = isProblem(read.problem, 404)
   const listed = useListedTask(type, id, isGone ? undefined : read.data?.place)
@@ -41,11 +46,13 @@ export function TaskPage({ route: { type, id } }: { readonly route: RouteTo<'tas
         <TaskActions
           type={type}
           id={id}
-          isCancellable={!isGone && task !== undefined && isLive(task.place)}
+          place={isGone ? undefined : task?.place}
           listed={listed.data ?? null}
           onCancelled={() => setIsCancelled(true)}
+          onDone={setDone}
         />
       </div>
+      <output className="done">{done}</output>
       {!isGone && <ReadState read={read} />}
       {isGone && task === undefined && <TaskNotFound type={type} />}
       {task !== undefined && (
@@ -76,8 +83,8 @@ function EndText({ type, isCancelled }: { readonly type: string; readonly isCanc
   if (isCancelled) return <>Cancelled.</>
   return (
     <>
-      No longer stored: it has finished and its result is not kept, or it was cancelled. Outputs are in the{' '}
-      <a href={formatRoute({ page: 'output', type })}>output</a>.
+      No longer stored: it has finished and its result is not kept, or it was cancelled. What it emitted may still be in
+      the <a href={formatRoute({ page: 'output', type })}>output of {type}</a>.
     </>
   )
 }
@@ -85,15 +92,25 @@ function EndText({ type, isCancelled }: { readonly type: string; readonly isCanc
 interface TaskActionsProps {
   readonly type: string
   readonly id: string
-  readonly isCancellable: boolean
+  /** undefined while it is unknown, and if the task is not stored. */
+  readonly place: TaskPlace['place'] | undefined
   readonly listed: ListedTask | null
   readonly onCancelled: () => void
+  /** @param text What a replay or removal has done. */
+  readonly onDone: (text: string) => void
 }
 
-function TaskActions({ type, id, isCancellable, listed, onCancelled }: TaskActionsProps) {
+function TaskActions({ type, id, place, listed, onCancelled, onDone }: TaskActionsProps) {
   const { me } = useSession()
-  const [opened, setOpened] = useState<'cancel' | 'submit' | null>(null)
+  const refresh = useRefresh()
+  const [opened, setOpened] = useState<'cancel' | 'submit' | DeadAction | null>(null)
   const close = (): void => setOpened(null)
+  const closeDead = (text: string | null): void => {
+    close()
+    if (text === null) return
+    onDone(text)
+    refresh(['task', type, id], ['dead', type], ['queue', type], ['overview'])
+  }
   return (
     <div className="buttons">
       <CopyAs
@@ -107,12 +124,25 @@ function TaskActions({ type, id, isCancellable, listed, onCancelled }: TaskActio
           Submit again…
         </button>
       )}
-      {isCancellable && hasPermission(me, type, 'operate') && (
+      {place === 'dead' && hasPermission(me, type, 'operate') && (
+        <button type="button" onClick={() => setOpened('replay')}>
+          Replay…
+        </button>
+      )}
+      {place === 'dead' && hasPermission(me, type, 'purge') && (
+        <button type="button" onClick={() => setOpened('remove')}>
+          Remove…
+        </button>
+      )}
+      {place !== undefined && isLive(place) && hasPermission(me, type, 'operate') && (
         <button type="button" onClick={() => setOpened('cancel')}>
           Cancel task…
         </button>
       )}
       {opened === 'cancel' && <CancelDialog type={type} id={id} onCancelled={onCancelled} onClose={close} />}
+      {(opened === 'replay' || opened === 'remove') && (
+        <DeadActionDialog type={type} action={opened} ids={[id]} onClose={closeDead} />
+      )}
       {opened === 'submit' && listed !== null && <SubmitAgainDialog type={type} task={listed} onClose={close} />}
     </div>
   )
@@ -135,6 +165,9 @@ function TaskView({ type, task, listed, end }: TaskViewProps) {
         <h2>Timeline</h2>
         <TaskTimeline type={type} steps={end === null ? steps : steps.slice(0, -1)} />
       </section>
+      <Suspense fallback={null}>
+        <TaskLogs type={type} task={task} />
+      </Suspense>
       {task.progress !== undefined && (
         <section className="card">
           <h2>

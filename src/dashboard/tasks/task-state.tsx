@@ -39,8 +39,8 @@ export function TaskState({ type, id, onClose }: TaskStateProps) {
 export function GoneText({ type }: { readonly type: string }) {
   return (
     <>
-      The task has finished and its result is not kept, was cancelled, or never existed. Outputs are in the{' '}
-      <a href={formatRoute({ page: 'output', type })}>output</a>.
+      The task may have finished (results are kept for a limited time, if at all), was cancelled, or never existed. What
+      it emitted may still be in the <a href={formatRoute({ page: 'output', type })}>output of {type}</a>.
     </>
   )
 }

@@ -1,6 +1,5 @@
 /** @module dashboard/tasks/task-text  Formats the place, tier and payload of a task. */
 import type { TaskListBody, TaskPlace } from '../../protocol/index.ts'
-import type { Tier } from './tier-history.ts'
 
 /** A task as the lists of its type show it. */
 export type ListedTask = TaskListBody['items'][number]
@@ -11,7 +10,7 @@ export const PLACES: Readonly<Record<Place, string>> = {
   pending: 'Waiting in the queue.',
   in_flight: 'Leased by a worker.',
   scheduled: 'Delayed, or failed and waiting for its retry.',
-  dead: 'Out of attempts.',
+  dead: 'Failed for good, and moved to the dead letters.',
   done: 'Completed.',
   expired: 'Its time to live ended before a worker reserved it.',
   cancelled: 'Cancelled; it is not run again.',
@@ -21,11 +20,11 @@ const LIVE: ReadonlySet<Place> = new Set(['pending', 'in_flight', 'scheduled'])
 /** Whether a task is waiting or running, so that it can be cancelled and its place will change. */
 export const isLive = (place: Place): boolean => LIVE.has(place)
 
-/** Priorities above 0 are high, below 0 low. */
-export function tierOf(priority: number): Tier {
-  if (priority > 0) return 'high'
-  return priority < 0 ? 'low' : 'normal'
-}
+/** `tenant=acme, env=test`; `–` without labels. */
+export const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ') || '–'
 
 const PREVIEW_CHARACTERS = 200
 

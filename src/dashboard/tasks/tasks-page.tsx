@@ -6,7 +6,7 @@
 import { useCallback, useState } from 'react'
 import type { OverviewBody } from '../../protocol/index.ts'
 import { isBatch, type Automation } from '../api/automations.ts'
-import { useInstalled } from '../api/installed.ts'
+import { useAutomation, useInstalled } from '../api/installed.ts'
 import type { Read } from '../api/queries.ts'
 import { DeadLetters } from '../dead/dead-letters.tsx'
 import { Choices } from '../components/choices.tsx'
@@ -14,13 +14,15 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { countText } from '../components/numbers.ts'
 import { ReadState } from '../components/read-state.tsx'
 import { Tabs } from '../components/tabs.tsx'
-import type { RouteTo } from '../route.ts'
+import { UnknownType } from '../components/unknown-type.tsx'
+import { QueueHistory } from '../history/queue-history.tsx'
+import { formatRoute, type RouteTo } from '../route.ts'
 import { WhyQueue } from '../diagnosis/diagnosis.tsx'
 import { useOverview } from '../workers/use-workers.ts'
+import { ViewsMenu } from '../views/views-menu.tsx'
 import { AllTasks } from './all-tasks.tsx'
 import { FindDialog } from './find-dialog.tsx'
-import { PauseControl, PauseNotice } from './pause-control.tsx'
-import { QueueHistory } from './queue-history.tsx'
+import { PauseControl } from './pause-control.tsx'
 import { QueueLoad } from './queue-load.tsx'
 import { QueueSummary } from './queue-summary.tsx'
 import { SubmitForm } from './submit-form.tsx'
@@ -44,6 +46,7 @@ export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
       <div className="title">
         <h1>Tasks</h1>
         <div className="buttons">
+          <ViewsMenu start="#/tasks" />
           <button type="button" onClick={() => setFinding(true)}>
             Find a task by ID…
           </button>
@@ -60,21 +63,29 @@ export function TasksPage({ route }: { readonly route: RouteTo<'tasks'> }) {
           label="Batch automations"
           names={types}
           open={type}
-          to={(name) => ({ page: 'tasks', type: name, tab: route.tab })}
+          to={(name) => ({ page: 'tasks', type: name, tab: route.tab, range: route.range })}
         />
       )}
       {types.length > 0 && type === null && <QueueSummary types={types} read={overview} />}
-      {types.length > 0 && type !== null && open === undefined && (
-        <EmptyState kind="forbidden" title="Queue not found">
-          <p>
-            <bdi>{type}</bdi> is not a batch automation that this token covers.
-          </p>
-        </EmptyState>
-      )}
+      {types.length > 0 && type !== null && open === undefined && <NoQueue type={type} />}
       {type !== null && open !== undefined && (
         <QueueView key={type} automation={open} route={{ ...route, type }} overview={overview} />
       )}
     </>
+  )
+}
+
+/** A page of tasks for a type without a queue. */
+function NoQueue({ type }: { readonly type: string }) {
+  if (useAutomation(type) === undefined) return <UnknownType type={type} title="Queue not found" />
+  return (
+    <EmptyState kind="nothing" title="No queue">
+      <p>
+        <bdi>{type}</bdi> is a continuous automation: its workers run all the time and take no tasks. See its{' '}
+        <a href={formatRoute({ page: 'output', type })}>output</a> or its{' '}
+        <a href={formatRoute({ page: 'workers', q: `type:${type}` })}>workers</a>.
+      </p>
+    </EmptyState>
   )
 }
 
@@ -85,7 +96,7 @@ interface QueueViewProps {
 }
 
 function QueueView({ automation, route, overview }: QueueViewProps) {
-  const { type, tab } = route
+  const { type, tab, range } = route
   const queue = overview.data?.automations[type]?.queue ?? null
   const waiting = queue === null ? null : queue.high + queue.normal + queue.low
   return (
@@ -95,7 +106,7 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
         tabs={[
           {
             text: <>Queue {waiting !== null && <span className="count">{countText(waiting)}</span>}</>,
-            to: { page: 'tasks', type },
+            to: { page: 'tasks', type, range },
             open: tab === 'queue',
           },
           { text: 'All tasks', to: { page: 'tasks', type, tab: 'all' }, open: tab === 'all' },
@@ -123,16 +134,15 @@ function QueueView({ automation, route, overview }: QueueViewProps) {
                 <h2>
                   Queue of <bdi>{type}</bdi>
                 </h2>
-                <PauseControl type={type} paused={queue.paused !== undefined} />
+                <PauseControl type={type} paused={queue.paused} />
               </div>
-              {queue.paused !== undefined && <PauseNotice paused={queue.paused} />}
               <TierBars type={type} queue={queue} />
               <WhyQueue type={type} queue={queue} />
             </section>
           )}
           {automation.groups !== null && <TaskGroups type={type} most={automation.groups.max_in_flight} />}
           <QueueLoad type={type} />
-          <QueueHistory type={type} />
+          <QueueHistory type={type} range={range} />
           <WaitingTasks type={type} />
         </>
       )}

@@ -3,8 +3,8 @@ import type { QueueTotals } from '../../protocol/index.ts'
 import { countText } from '../components/numbers.ts'
 import { PlainAge } from '../components/times.tsx'
 import { formatRoute } from '../route.ts'
-import { TIERS, waitingOf } from './tier-history.ts'
-import './tier-chart.css'
+import { TIERS, waitingOf } from './tiers.ts'
+import './tiers.css'
 import './tasks.css'
 
 export function TierBars({ type, queue }: { readonly type: string; readonly queue: QueueTotals }) {
@@ -43,11 +43,13 @@ export function TierBars({ type, queue }: { readonly type: string; readonly queu
         </div>
         <div>
           <dt>dead</dt>
-          <dd className={queue.dead > 0 ? 'bad' : undefined}>
+          <dd>
             {queue.dead === 0 ? (
               '0'
             ) : (
-              <a href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>{countText(queue.dead)}</a>
+              <a className="bad" href={formatRoute({ page: 'tasks', type, tab: 'dead' })}>
+                {countText(queue.dead)}
+              </a>
             )}
           </dd>
         </div>

@@ -1,5 +1,6 @@
 /** @module dashboard/tasks/timeline  Lists what happened to a task, oldest first (D110, D115). */
 import type { FailedAttempt, TaskPlace } from '../../protocol/index.ts'
+import { actorText } from '../settings/actor.ts'
 import type { ListedTask } from './task-text.ts'
 
 /** The master keeps this many failed attempts (D115). */
@@ -64,7 +65,7 @@ function lastStep(state: TaskPlace, listed: ListedTask | null): TimelineStep {
     case 'expired':
       return step(finishedAt, 'Expired before a worker reserved it', { kind: 'bad' })
     case 'cancelled':
-      return step(finishedAt, state.actor === undefined ? 'Cancelled' : `Cancelled by ${state.actor}`)
+      return step(finishedAt, state.actor === undefined ? 'Cancelled' : `Cancelled by ${actorText(state.actor)}`)
     case 'dead':
       return deadStep(state)
   }

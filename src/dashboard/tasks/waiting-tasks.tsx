@@ -14,16 +14,15 @@ import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute } from '../route.ts'
 import { ItemTable, jsonColumn, openColumn } from './item-table.tsx'
 import { JsonDialog } from './json-dialog.tsx'
-import { tierOf } from './task-text.ts'
 
-const EVERY_MS = 5_000
+const EVERY_MS = 10_000
 const STEPS = [20, 100, 1_000] as const
 
 type WaitingTask = QueueBody['items'][number]
 
 const columnsOf = (open: (item: WaitingTask) => void): readonly Column<WaitingTask>[] => [
   openColumn('Task', open),
-  { name: 'Tier', className: 'short', cell: ({ priority }) => tierOf(priority) },
+  { name: 'Priority', className: 'number short', cell: ({ priority }) => priority },
   { name: 'Failed attempts', className: 'number short', cell: ({ attempt }) => attempt },
   { name: 'Submitted', className: 'number short', cell: (item) => <Age at={item.submitted_at} /> },
   jsonColumn('Payload', ({ payload }) => payload),
@@ -105,7 +104,7 @@ function WaitingTaskDialog({ task, onClose }: { readonly task: WaitingTask; read
   return (
     <JsonDialog title={task.id} value={task.payload} onClose={onClose}>
       <p className="soft">
-        {tierOf(task.priority)} tier (priority {task.priority}), {plural(task.attempt, 'failed attempt')}
+        Priority {task.priority}, {plural(task.attempt, 'failed attempt')}
         {', submitted '}
         <Age at={task.submitted_at} />.
       </p>

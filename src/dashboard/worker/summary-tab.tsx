@@ -1,10 +1,15 @@
 /** @module dashboard/worker/summary-tab  Shows the record of a worker and its statistics of the last hour. */
 import { lazy, Suspense, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
+import { useRefresh } from '../api/queries.ts'
+import { mayUse, useSession } from '../api/session.ts'
 import { cutText } from '../components/json-text.ts'
 import { measureText, plural } from '../components/numbers.ts'
 import { Age } from '../components/times.tsx'
+import { formatRoute } from '../route.ts'
 import { configText, isBehind } from '../workers/display-state.ts'
+import { SlotStepper } from '../workers/slot-stepper.tsx'
+import { DepartureNotice, DrainProgress } from './drain-progress.tsx'
 
 const StatsCharts = lazy(async () => ({ default: (await import('../charts/stats-charts.tsx')).StatsCharts }))
 
@@ -22,6 +27,8 @@ export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; r
           </pre>
         </div>
       )}
+      <DepartureNotice worker={worker} />
+      <DrainProgress worker={worker} />
       <Facts worker={worker} />
       <Suspense fallback={<output className="reading">Loading…</output>}>
         <StatsCharts worker={worker} history={history} />
@@ -30,16 +37,19 @@ export function SummaryTab({ worker, history }: { readonly worker: WorkerBody; r
   )
 }
 
-function SinceFact({ worker: { connected, ended, state_since: since } }: { readonly worker: WorkerBody }) {
+function SinceFact({ worker }: { readonly worker: WorkerBody }) {
+  const { connected, ended, departure = null, state_since: since } = worker
+  const isOrderly = !connected && departure === null && ended === true
   return (
     <Fact name={connected ? 'In this state since' : 'Offline since'}>
-      <Age at={since} />
-      {!connected && ended === true && <span className="soft"> (ended in an orderly way)</span>}
+      <Age at={connected ? since : (departure?.at ?? since)} />
+      {isOrderly && <span className="soft"> (ended in an orderly way)</span>}
     </Fact>
   )
 }
 
 function Facts({ worker }: { readonly worker: WorkerBody }) {
+  const refresh = useRefresh()
   const { current_stats: stats, connected, config } = worker
   const live = connected ? stats : null
   const wanted = typeof config['slots'] === 'number' ? config['slots'] : null
@@ -55,7 +65,12 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
         </Fact>
         <Fact name="Enabled">{config['enabled'] === true ? 'yes' : <span className="warn">no</span>}</Fact>
         <Fact name="Slots">
-          {live === null ? '–' : live.slots}
+          <SlotStepper
+            worker={worker}
+            running={live?.slots ?? null}
+            isInRow={false}
+            onSaved={() => refresh(['worker', worker.automation_type, worker.worker_id])}
+          />
           {wanted !== null && wanted !== live?.slots && <span className="soft"> of {wanted} configured</span>}
         </Fact>
         <Fact name="CPU">{live === null ? '–' : `${measureText(live.cpu_pct)} %`}</Fact>
@@ -83,10 +98,22 @@ function Facts({ worker }: { readonly worker: WorkerBody }) {
             <bdi>{worker.managed_by}</bdi>
           </Fact>
         )}
+        <ActivityFact worker={worker} />
         <ReportedFacts worker={worker} />
         <RegisteredFacts worker={worker} />
       </dl>
     </section>
+  )
+}
+
+/** Leads to who changed, drained or claimed the worker, which only an admin may see. */
+function ActivityFact({ worker: { automation_type: type, worker_id: object } }: { readonly worker: WorkerBody }) {
+  const { me } = useSession()
+  if (!mayUse(me)) return null
+  return (
+    <Fact name="Activity">
+      <a href={formatRoute({ page: 'activity', type, object })}>Show activity</a>
+    </Fact>
   )
 }
 

@@ -1,8 +1,7 @@
 /**
  * @module dashboard/worker/worker-actions
- * Dialogs that drain or forget a worker. They explain the effect before the action.
+ * Dialogs that pause, drain or forget a worker. They explain the effect before the action.
  */
-import { useState } from 'react'
 import type { WorkerBody } from '../../protocol/index.ts'
 import { apiBase, hasPermission, useSession } from '../api/session.ts'
 import { useAction } from '../api/use-action.ts'
@@ -10,7 +9,10 @@ import { useRefresh } from '../api/queries.ts'
 import { curlCommand, musterCommand } from '../components/commands.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { CopyAs } from '../components/copy-as.tsx'
-import { goTo } from '../use-route.ts'
+import { notify } from '../components/notice.tsx'
+import type { RouteTo } from '../route.ts'
+import { goTo, replaceRoute } from '../use-route.ts'
+import { WorkerPause } from './worker-pause.tsx'
 
 interface WorkerActionProps {
   readonly worker: WorkerBody
@@ -28,11 +30,12 @@ const pathOf = ({ automation_type: type, worker_id: id }: WorkerBody): readonly 
   id,
 ]
 
-export function WorkerActions(props: WorkerActionProps) {
+/** The open dialog is part of the address, so that "Drain it" of a diagnosis opens it. */
+export function WorkerActions({ route, ...props }: WorkerActionProps & { readonly route: RouteTo<'worker'> }) {
   const { me } = useSession()
-  const [open, setOpen] = useState<'drain' | 'forget' | null>(null)
   const { worker } = props
-  const close = (): void => setOpen(null)
+  const open = (act: RouteTo<'worker'>['act']): void => replaceRoute({ ...route, act })
+  const close = (): void => open('')
   const may = hasPermission(me, worker.automation_type, 'operate')
   const why = may ? undefined : 'This token may not operate this type.'
   return (
@@ -43,14 +46,15 @@ export function WorkerActions(props: WorkerActionProps) {
           musterCommand(apiBase(), 'workers', 'get', nameOf(worker)),
         ]}
       />
-      <button type="button" onClick={() => setOpen('drain')} disabled={worker.draining || !may} title={why}>
+      <WorkerPause {...props} isOpen={route.act === 'pause'} onOpen={() => open('pause')} onClose={close} />
+      <button type="button" onClick={() => open('drain')} disabled={worker.draining || !may} title={why}>
         {worker.draining ? 'Drain requested' : 'Drain…'}
       </button>
-      <button type="button" onClick={() => setOpen('forget')} disabled={!may} title={why}>
+      <button type="button" onClick={() => open('forget')} disabled={!may} title={why}>
         Forget…
       </button>
-      {open === 'drain' && <DrainDialog {...props} onClose={close} />}
-      {open === 'forget' && <ForgetDialog {...props} onClose={close} />}
+      {route.act === 'drain' && may && !worker.draining && <DrainDialog {...props} onClose={close} />}
+      {route.act === 'forget' && may && <ForgetDialog {...props} onClose={close} />}
     </div>
   )
 }
@@ -80,6 +84,8 @@ function ForgetDialog({ worker, onClose }: DialogProps) {
     refresh(['overview'])
     onClose()
     goTo({ page: 'workers' })
+    const again = worker.connected ? ' It is connected, so it registers again.' : ''
+    notify(`${nameOf(worker)} was forgotten.${again}`, 'workers')
   })
   return (
     <ConfirmDialog title={`Forget ${nameOf(worker)}?`} verb="Forget 1 worker" act={act} onClose={onClose}>

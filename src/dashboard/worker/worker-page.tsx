@@ -1,12 +1,13 @@
-/** @module dashboard/worker/worker-page  The worker page: state, slots, config, config history and actions. */
+/** @module dashboard/worker/worker-page  The worker page: state, slots, log, config, config history and actions. */
 import './worker.css'
 import { lazy, Suspense, type ReactNode } from 'react'
 import type { HistoryBody, WorkerBody } from '../../protocol/index.ts'
 import { useAutomation } from '../api/installed.ts'
 import { isProblem } from '../api/problem.ts'
+import { useFleetSize } from '../api/fleet-size.ts'
 import { useRead, type Read } from '../api/queries.ts'
-import { managerText } from '../config/managed-notice.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
+import { cutText } from '../components/json-text.ts'
 import { useKeys } from '../components/keys.ts'
 import { ReadState } from '../components/read-state.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
@@ -14,15 +15,21 @@ import { Tabs } from '../components/tabs.tsx'
 import { Duration } from '../components/times.tsx'
 import type { RouteTo } from '../route.ts'
 import { goTo } from '../use-route.ts'
-import { WhyWorker } from '../diagnosis/diagnosis.tsx'
+import { WhyNotApplied, WhyWorker } from '../diagnosis/diagnosis.tsx'
 import { SummaryTab } from './summary-tab.tsx'
+import { wayBack } from '../workers/last-list.ts'
+import { managerText } from '../workers/managed.ts'
+import { TasksInFlight } from './tasks-in-flight.tsx'
 import { WorkerActions } from './worker-actions.tsx'
 
 const ConfigTab = lazy(async () => ({ default: (await import('../config/config-tab.tsx')).ConfigTab }))
+const LogsTab = lazy(async () => ({ default: (await import('./logs-tab.tsx')).LogsTab }))
 const HistoryTab = lazy(async () => ({ default: (await import('../config/history-tab.tsx')).HistoryTab }))
 const SlotLanes = lazy(async () => ({ default: (await import('../charts/slot-lanes.tsx')).SlotLanes }))
 
 const EVERY_MS = 15_000
+/** In a large fleet, changes of the worker cause no event. */
+const LARGE_EVERY_MS = 6_000
 const HISTORY_EVERY_MS = 60_000
 /** The master keeps at most this many generations (D39). */
 const HISTORY_ROWS = 50
@@ -35,7 +42,8 @@ type Route = RouteTo<'worker'>
 
 export function WorkerPage({ route }: { readonly route: Route }) {
   const { type, id } = route
-  const read = useRead<WorkerRead>(['worker', type, id], EVERY_MS, async (api, signal) => {
+  const everyMs = useFleetSize() === 'large' ? LARGE_EVERY_MS : EVERY_MS
+  const read = useRead<WorkerRead>(['worker', type, id], everyMs, async (api, signal) => {
     const { body: worker, epoch } = await api.get<WorkerBody>(['automations', type, 'workers', id], {}, signal)
     return { worker, epoch }
   })
@@ -81,11 +89,22 @@ function UnavailableWorker({ route, reason }: { readonly route: Route; readonly 
   )
 }
 
-const BackLink = () => (
-  <p className="back">
-    <a href="#/workers">All workers</a>
-  </p>
-)
+function BackLink() {
+  const { href, q } = wayBack()
+  return (
+    <p className="back">
+      <a href={href}>
+        {q === '' ? (
+          'All workers'
+        ) : (
+          <>
+            Workers matching <bdi>{cutText(q, 60)}</bdi>
+          </>
+        )}
+      </a>
+    </p>
+  )
+}
 
 function WorkerNotFound({ route: { type, id } }: { readonly route: Route }) {
   return (
@@ -124,6 +143,7 @@ function LoadedWorker({ route, read, data }: LoadedWorkerProps) {
         tabs={[
           tabTo('summary', 'Summary'),
           tabTo('slots', 'Slots'),
+          tabTo('logs', 'Logs'),
           tabTo('config', 'Config'),
           tabTo('history', 'History'),
         ]}
@@ -167,7 +187,7 @@ function WorkerTitle({ route, worker, refresh }: WorkerTitleProps) {
         </span>
       )}
       <WhyWorker worker={worker} />
-      <WorkerActions worker={worker} refresh={refresh} />
+      <WorkerActions route={route} worker={worker} refresh={refresh} />
     </div>
   )
 }
@@ -181,7 +201,14 @@ function OpenTab({ route, read, data: { worker, epoch }, history }: OpenTabProps
     case 'summary':
       return <SummaryTab worker={worker} history={history.data ?? []} />
     case 'slots':
-      return <SlotLanes worker={worker} />
+      return (
+        <>
+          <TasksInFlight worker={worker} />
+          <SlotLanes worker={worker} />
+        </>
+      )
+    case 'logs':
+      return <LogsTab key={`${route.type}/${route.id}`} route={route} worker={worker} />
     case 'config':
       return (
         <WithSchema type={route.type}>
@@ -193,7 +220,7 @@ function OpenTab({ route, read, data: { worker, epoch }, history }: OpenTabProps
               schema={schema}
               readAtMs={read.atMs ?? 0}
               refresh={read.refresh}
-              why={<WhyWorker worker={worker} />}
+              why={<WhyNotApplied worker={worker} />}
             />
           )}
         </WithSchema>

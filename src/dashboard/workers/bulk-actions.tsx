@@ -5,8 +5,8 @@ import type { WorkerRow } from './row.ts'
 import { useWorkers } from './use-workers.ts'
 
 const BulkConfig = lazy(async () => ({ default: (await import('./bulk-config.tsx')).BulkConfig }))
-const BulkDrain = lazy(async () => ({ default: (await import('./bulk-drain-forget.tsx')).BulkDrain }))
-const BulkForget = lazy(async () => ({ default: (await import('./bulk-drain-forget.tsx')).BulkForget }))
+const BulkDrain = lazy(async () => ({ default: (await import('./bulk-drain.tsx')).BulkDrain }))
+const BulkForget = lazy(async () => ({ default: (await import('./bulk-forget.tsx')).BulkForget }))
 
 export interface BulkActionsProps {
   readonly rows: readonly WorkerRow[]

@@ -1,37 +1,50 @@
 /**
  * @module dashboard/workers/bulk-config
- * Changes the config of many workers: sends one PATCH with the ticked fields per worker. `If-Match` has the generation
- * that was shown, so unseen changes are not overwritten (D15, D47). Managed workers are skipped unless the user
- * includes them (D57).
+ * Changes the config of many workers of one type with an operation (D189): only the ticked fields. Managed workers are
+ * left out unless the user includes them (D57).
  */
 import { useState } from 'react'
-import type { ConfigBody, FieldError, JsonObject, JsonSchema } from '../../protocol/index.ts'
-import { useInstalled } from '../api/installed.ts'
-import { useSession } from '../api/session.ts'
+import type { FieldError, JsonSchema } from '../../protocol/index.ts'
+import { useAutomation } from '../api/installed.ts'
 import { topOf } from '../config/draft.ts'
 import { propertiesOf } from '../config/schema.ts'
 import { SchemaForm } from '../config/schema-form.tsx'
-import { countText } from '../components/numbers.ts'
-import { BulkDialog } from './bulk-dialog.tsx'
-import { pathOf, type BulkDeps, type BulkProps } from './bulk.ts'
-import { faultsOf, NOTHING_TICKED, patchOf, schemaOfMany, schemaOfTicked, tick, type BulkDraft } from './bulk-fields.ts'
+import { countText, plural } from '../components/numbers.ts'
+import { formatRoute } from '../route.ts'
+import { faultsOf, NOTHING_TICKED, patchOf, schemaOfTicked, tick, type BulkDraft } from './bulk-fields.ts'
+import { BulkOperation } from './bulk-operation.tsx'
+import { firstType, isManaged, leftOutText, ofType, setsOf } from './bulk-targets.ts'
+import type { BulkProps } from './bulk.ts'
 import type { WorkerRow } from './row.ts'
+import { TypeChoice } from './type-choice.tsx'
 
-export function BulkConfig(props: BulkProps) {
-  const { rows } = props
-  const { types, schema } = useCommonSchema(rows)
+const NO_FIELDS: JsonSchema = { type: 'object', properties: {} }
+
+export function BulkConfig({ rows, onClose }: BulkProps) {
+  const [type, setType] = useState(() => firstType(rows))
   const [bulk, setBulk] = useState(NOTHING_TICKED)
   const [includesManaged, setIncludesManaged] = useState(false)
-  const managed = rows.filter(({ managed_by: by }) => by !== null).length
+  const schema = useAutomation(type)?.configSchema ?? NO_FIELDS
+  const ofThisType = ofType(rows, type)
+  const targets = includesManaged ? ofThisType : ofThisType.filter((row) => !isManaged(row))
   const ticked = schemaOfTicked(schema, bulk.ticked)
   const faults = faultsOf(ticked, bulk)
-  const saveConfig = useSaveConfig(patchOf(bulk), includesManaged)
+  const changeType = (next: string): void => {
+    setType(next)
+    setBulk(NOTHING_TICKED) // Another type has other fields.
+  }
   return (
-    <BulkDialog {...props} verb="Save config of" act={saveConfig} danger={false} missing={missingOf(bulk, faults)}>
-      <p>
-        Only the selected fields are changed.
-        {types.length > 1 && ' The workers have different types, so only the common fields are listed.'}
-      </p>
+    <BulkOperation
+      verb="Save config of"
+      type={type}
+      rows={targets}
+      change={{ kind: 'patch', patch: patchOf(bulk) }}
+      missing={missingOf(bulk, faults, targets)}
+      onClose={onClose}
+    >
+      <TypeChoice rows={rows} type={type} onType={changeType} />
+      <LeftOut text={leftOutText(rows, type, targets)} />
+      <p>Only the selected fields are changed.</p>
       <FieldPicker schema={schema} ticked={bulk.ticked} onTick={(name) => setBulk(tick(schema, bulk, name))} />
       {bulk.ticked.length > 0 && (
         <SchemaForm
@@ -42,46 +55,44 @@ export function BulkConfig(props: BulkProps) {
           label="Values to set"
         />
       )}
-      {managed > 0 && (
-        <p className="notice">
-          <label>
-            <input
-              type="checkbox"
-              checked={includesManaged}
-              onChange={(event) => setIncludesManaged(event.target.checked)}
-            />{' '}
-            Include {managed === 1 ? 'the managed worker' : `the ${countText(managed)} managed workers`}: Kubernetes or
-            another manager may revert the change
-          </label>
-        </p>
-      )}
-    </BulkDialog>
+      <ManagedWorkers rows={ofThisType} type={type} isIncluded={includesManaged} onInclude={setIncludesManaged} />
+    </BulkOperation>
   )
 }
 
-/** @returns The types of the workers, and the schema of the fields that all of them have. */
-function useCommonSchema(rows: readonly WorkerRow[]): {
-  readonly types: readonly string[]
-  readonly schema: JsonSchema
-} {
-  const { automations } = useInstalled()
-  const types = [...new Set(rows.map(({ automation_type: type }) => type))]
-  const only = types.length === 1 ? automations.find(({ type }) => type === types[0]) : undefined
-  return { types, schema: schemaOfMany(only?.configSchema) }
+function LeftOut({ text }: { readonly text: string | null }) {
+  return text === null ? null : <p className="notice">{text}</p>
 }
 
-/** @returns The action that saves the patch for one worker. */
-function useSaveConfig(patch: JsonObject, includesManaged: boolean): BulkDeps<WorkerRow>['act'] {
-  const { api, me } = useSession()
-  return async (row) => {
-    if (row.managed_by !== null && !includesManaged)
-      return { kind: 'skipped', text: `managed by ${row.managed_by.replace(/#.*$/, '')}` }
-    const { body } = await api.send<ConfigBody>('PATCH', [...pathOf(row), 'config'], {
-      body: patch,
-      headers: { 'if-match': `"${me.epoch}.${row.config_gen}"` },
-    })
-    return { kind: 'done', text: `generation ${body.config_gen} saved` }
-  }
+interface ManagedWorkersProps {
+  readonly rows: readonly WorkerRow[]
+  readonly type: string
+  readonly isIncluded: boolean
+  readonly onInclude: (isIncluded: boolean) => void
+}
+
+/** Workers that are managed elsewhere, and where a FleetWorkerSet rolls out changes. */
+function ManagedWorkers({ rows, type, isIncluded, onInclude }: ManagedWorkersProps) {
+  const managed = rows.filter(isManaged).length
+  const sets = setsOf(rows)
+  if (managed === 0) return null
+  return (
+    <div className="notice">
+      {sets.map(({ name, count }) => (
+        <p key={name}>
+          FleetWorkerSet <bdi>{name}</bdi> manages {plural(count, 'worker')}: change its config there, and follow{' '}
+          <a href={formatRoute({ page: 'automations', type })}>its rollout</a>.
+        </p>
+      ))}
+      <p>
+        <label>
+          <input type="checkbox" checked={isIncluded} onChange={(event) => onInclude(event.target.checked)} />{' '}
+          {managed === 1 ? 'Include the managed worker' : `Include the ${countText(managed)} managed workers`}:
+          Kubernetes or another manager may revert the change
+        </label>
+      </p>
+    </div>
+  )
 }
 
 interface FieldPickerProps {
@@ -104,8 +115,9 @@ function FieldPicker({ schema, ticked, onTick }: FieldPickerProps) {
   )
 }
 
-/** Returns why the selected fields cannot be saved yet; null if they can. */
-function missingOf({ ticked }: BulkDraft, faults: readonly FieldError[]): string | null {
+/** Returns why the selected fields cannot be previewed yet; null if they can. */
+function missingOf({ ticked }: BulkDraft, faults: readonly FieldError[], targets: readonly WorkerRow[]): string | null {
+  if (targets.length === 0) return 'All selected workers are managed elsewhere.'
   if (ticked.length === 0) return 'Select the fields to set.'
   if (faults.length === 0) return null
   const invalid = new Set(faults.map(({ path }) => topOf(path)))

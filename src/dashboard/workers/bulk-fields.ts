@@ -1,30 +1,13 @@
 /**
  * @module dashboard/workers/bulk-fields
- * The form of a bulk config change. It has only the ticked fields, and each of them needs a value. If all workers have
- * one type, the form offers the fields of that type, otherwise the four that every config has (D4).
+ * The form of a config change of many workers of one type. It has only the ticked fields, and each of them needs a
+ * value.
  */
 import type { FieldError, JsonObject, JsonSchema } from '../../protocol/index.ts'
 import { propertiesOf } from '../config/schema.ts'
 import { firstValue, shapeOf } from '../config/shape.ts'
 import { childPointer, draftOf, setAt, unreadable, valueAt, type ValueDraft } from '../config/value-draft.ts'
 import { validate } from '../config/validator.ts'
-
-const BASE: JsonSchema = {
-  type: 'object',
-  properties: {
-    enabled: { type: 'boolean', description: 'Whether the worker runs its slots.' },
-    slots: { type: 'integer', minimum: 0, description: 'Concurrent slots; 0 scales to zero.' },
-    max_attempts: { type: 'integer', minimum: 1, description: 'Attempts of a batch task before it is dead-lettered.' },
-    recycle_seconds: {
-      type: 'number',
-      minimum: 0,
-      description: 'Age in seconds at which a slot is replaced; 0 means never.',
-    },
-  },
-}
-
-/** @param schema The config schema if all workers have the same type; otherwise undefined. */
-export const schemaOfMany = (schema: JsonSchema | undefined): JsonSchema => schema ?? BASE
 
 export interface BulkDraft {
   /** In the order of the schema. */

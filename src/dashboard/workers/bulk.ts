@@ -14,26 +14,13 @@ export interface BulkProps {
   readonly onDone: () => void
 }
 
-export const pathOf = ({ automation_type: type, worker_id: id }: WorkerRow): readonly string[] => [
-  'automations',
-  type,
-  'workers',
-  id,
-]
-
 const IN_FLIGHT = 8
-
-/** What was done with one item, or why the item was skipped, with a text for the list of results. */
-export interface BulkResult {
-  readonly kind: 'done' | 'skipped'
-  readonly text: string
-}
 
 export interface BulkDeps<T> {
   readonly items: readonly T[]
   readonly nameOf: (item: T) => string
-  /** @throws {Problem} */
-  readonly act: (item: T) => Promise<BulkResult>
+  /** @returns what was done, for the list of results. @throws {Problem} */
+  readonly act: (item: T) => Promise<string>
   readonly report: (results: readonly Result[]) => void
   readonly signal: AbortSignal
 }
@@ -66,14 +53,9 @@ export async function runBulk<T>({ items, nameOf, act, report, signal }: BulkDep
 async function resultOf<T>(item: T, nameOf: BulkDeps<T>['nameOf'], act: BulkDeps<T>['act']): Promise<Result> {
   const name = nameOf(item)
   try {
-    const { kind, text } = await act(item)
-    return { name, outcome: kind, text }
+    return { name, outcome: 'done', text: await act(item) }
   } catch (error) {
     const { status, message } = asProblem(error)
-    return {
-      name,
-      outcome: status === null ? 'unknown' : 'rejected',
-      text: status === 412 ? 'its config was changed in the meantime; nothing was saved' : message,
-    }
+    return { name, outcome: status === null ? 'unknown' : 'rejected', text: message }
   }
 }

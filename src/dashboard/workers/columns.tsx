@@ -1,15 +1,19 @@
 /** @module dashboard/workers/columns  Defines the columns of the worker list. */
 import { cutText } from '../components/json-text.ts'
-import { measureText } from '../components/numbers.ts'
+import { countText, measureText } from '../components/numbers.ts'
 import { StateBadge } from '../components/state-badge.tsx'
 import { PlainAge } from '../components/times.tsx'
 import type { Column } from '../components/virtual-table.tsx'
 import { formatRoute } from '../route.ts'
-import { configText, isBehind } from './display-state.ts'
+import type { Wish } from './column-widths.ts'
+import { configText, isBehind, stateNote } from './display-state.ts'
 import { ManagedBadge } from './managed-badge.tsx'
+import { managerOf } from './managed.ts'
 import { keyOf, liveStats, type WorkerRow } from './row.ts'
+import { SlotStepper } from './slot-stepper.tsx'
 import { Sparkline } from './sparkline.tsx'
 import type { Sparks } from './sparks.ts'
+import { useWorkers } from './use-workers.ts'
 
 const ERROR_CHARACTERS = 200
 
@@ -19,40 +23,192 @@ export interface ColumnDeps {
   readonly isSelected: (row: WorkerRow) => boolean
 }
 
-export function workerColumns({ sparks, onToggle, isSelected }: ColumnDeps): readonly Column<WorkerRow>[] {
+export interface WorkerColumn extends Column<WorkerRow>, Omit<Wish, 'best'> {
+  /** Pixels, or the text by which a column is as wide as its longest text. */
+  readonly best: number | ((row: WorkerRow) => string)
+  /** Whether the column is shown if the user has not chosen; without it the column is always shown. */
+  readonly choice?: boolean
+}
+
+export function workerColumns({ sparks, onToggle, isSelected }: ColumnDeps): readonly WorkerColumn[] {
   return [
     {
       name: 'Select',
       head: <span className="hidden">Select</span>,
       className: 'w-tick',
       cell: (row) => <SelectBox row={row} isSelected={isSelected(row)} onToggle={onToggle} />,
-    },
-    { name: 'Worker', sort: 'worker', className: 'w-id row-head', cell: (row) => <WorkerLink row={row} /> },
-    {
-      name: 'Type',
-      sort: 'type',
-      className: 'w-type',
-      cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi>,
-    },
-    { name: 'State', sort: 'state', className: 'w-state', cell: (row) => <State row={row} /> },
-    { name: 'Slots', sort: 'slots', className: 'w-slots number', cell: (row) => liveStats(row)?.slots ?? '–' },
-    { name: 'CPU', sort: '-cpu', className: 'w-cpu number', cell: (row) => <Cpu row={row} sparks={sparks} /> },
-    { name: 'Memory', sort: '-rss', className: 'w-rss number', cell: (row) => memoryText(liveStats(row)) },
-    { name: 'Config', sort: 'config', className: 'w-config', cell: (row) => <ConfigGeneration row={row} /> },
-    {
-      name: 'Managed',
-      sort: 'managed',
-      className: 'w-managed',
-      cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
+      least: 40,
+      best: 40,
+      rank: 100,
     },
     {
-      name: 'Last seen',
-      sort: '-seen',
-      className: 'w-seen number',
-      cell: ({ last_seen: at }) => <PlainAge since={at} />,
+      name: 'Worker',
+      sort: 'worker',
+      className: 'w-id row-head',
+      cell: (row) => <WorkerLink row={row} />,
+      least: 140,
+      best: ({ worker_id: id }) => id,
+      rank: 100,
     },
-    { name: 'Last error', sort: 'error', className: 'w-error', cell: (row) => <LastError row={row} /> },
+    {
+      name: 'State',
+      sort: 'state',
+      className: 'w-state',
+      cell: (row) => <State row={row} />,
+      least: 150,
+      best: stateWidth,
+      rank: 99,
+    },
+    ...placeColumns,
+    ...loadColumns(sparks),
+    ...configColumns,
+    {
+      name: 'Last error',
+      sort: 'error',
+      className: 'w-error',
+      cell: (row) => <LastError row={row} />,
+      least: 160,
+      best: ({ last_error: error }) => error?.slice(0, ERROR_CHARACTERS) ?? '',
+      rank: 80,
+      choice: true,
+    },
   ]
+}
+
+/** What the worker is and where it runs. */
+const placeColumns: readonly WorkerColumn[] = [
+  {
+    name: 'Type',
+    sort: 'type',
+    className: 'w-type',
+    cell: ({ automation_type: type }) => <bdi className="soft">{type}</bdi>,
+    least: 88,
+    best: ({ automation_type: type }) => type,
+    rank: 40,
+    choice: true,
+  },
+  {
+    name: 'Host',
+    sort: 'host',
+    className: 'w-host',
+    cell: ({ hardware: { hostname } }) => <bdi className="soft">{hostname}</bdi>,
+    least: 100,
+    best: ({ hardware: { hostname } }) => hostname,
+    rank: 20,
+    choice: false,
+  },
+  {
+    name: 'Labels',
+    className: 'w-labels',
+    cell: (row) => <bdi className="soft">{labelsText(row)}</bdi>,
+    least: 100,
+    best: labelsText,
+    rank: 15,
+    choice: false,
+  },
+]
+
+const loadColumns = (sparks: Sparks): readonly WorkerColumn[] => [
+  {
+    name: 'Slots',
+    sort: 'slots',
+    className: 'w-slots number',
+    cell: (row) => <RowSlots row={row} />,
+    least: 96,
+    best: 120,
+    rank: 60,
+    choice: true,
+  },
+  {
+    name: 'Tasks',
+    className: 'w-tasks number',
+    cell: ({ tasks_held: tasks }) => tasks ?? '–',
+    least: 60,
+    best: 72,
+    rank: 18,
+    choice: false,
+  },
+  {
+    name: 'CPU',
+    sort: '-cpu',
+    className: 'w-cpu number',
+    cell: (row) => <Cpu row={row} sparks={sparks} />,
+    least: 140,
+    best: 148,
+    rank: 70,
+    choice: true,
+  },
+  {
+    name: 'Memory',
+    sort: '-rss',
+    className: 'w-rss number',
+    cell: (row) => memoryText(liveStats(row)),
+    least: 84,
+    best: 100,
+    rank: 30,
+    choice: true,
+  },
+]
+
+const configColumns: readonly WorkerColumn[] = [
+  {
+    name: 'Generation',
+    sort: 'config',
+    className: 'w-config',
+    cell: (row) => <ConfigGeneration row={row} />,
+    least: 76,
+    best: 92,
+    rank: 45,
+    choice: true,
+  },
+  {
+    name: 'Managed',
+    sort: 'managed',
+    className: 'w-managed',
+    cell: ({ managed_by: by }) => <ManagedBadge by={by} />,
+    least: 110,
+    best: ({ managed_by: by }) => (by === null ? '' : `⎈ ${managerOf(by).name}`),
+    rank: 25,
+    choice: true,
+  },
+  {
+    name: 'Last seen',
+    sort: '-seen',
+    className: 'w-seen number',
+    cell: ({ last_seen: at }) => <PlainAge since={at} />,
+    least: 76,
+    best: 88,
+    rank: 65,
+    choice: true,
+  },
+]
+
+function labelsText({ labels = {} }: WorkerRow): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ')
+}
+
+function stateWidth(row: WorkerRow): string {
+  const { connected, state } = row
+  return connected ? `● ${state} 59 min${leftText(row)}` : `◌ offline (${stateNote(row, state)}) 59 min`
+}
+
+/** The tasks that a draining worker still has; empty if it reports none. */
+function leftText({ connected, draining, tasks_held: tasks }: WorkerRow): string {
+  return connected && draining && tasks != null ? `, ${countText(tasks)} left` : ''
+}
+
+function RowSlots({ row }: RowProps) {
+  const { store } = useWorkers()
+  return (
+    <SlotStepper
+      worker={row}
+      running={liveStats(row)?.slots ?? null}
+      isInRow
+      onSaved={({ config, config_gen: gen }) => store.takeOne({ ...row, config, config_gen: gen })}
+    />
+  )
 }
 
 interface SelectBoxProps extends RowProps {
@@ -85,15 +241,11 @@ const WorkerLink = ({ row: { automation_type: type, worker_id: id } }: RowProps)
 
 const State = ({ row }: RowProps) => (
   <>
-    <StateBadge worker={row} />
-    {row.connected && (
-      <>
-        {' '}
-        <span className="soft">
-          <PlainAge since={row.state_since} />
-        </span>
-      </>
-    )}
+    <StateBadge worker={row} />{' '}
+    <span className="soft">
+      <PlainAge since={row.connected ? row.state_since : row.last_seen} />
+      {leftText(row)}
+    </span>
   </>
 )
 
@@ -101,16 +253,17 @@ const State = ({ row }: RowProps) => (
 function ConfigGeneration({ row }: RowProps) {
   const { config_gen: saved, applied_config_gen: applied } = row
   return (
-    <span className={isBehind(row) ? 'warn' : undefined} title={configText(row)}>
+    <span className={isBehind(row) ? 'warn generations' : undefined} title={configText(row)}>
       {applied === null || applied === saved ? saved : `${saved} ≠ ${applied}`}
     </span>
   )
 }
 
-function LastError({ row: { last_error: error } }: RowProps) {
+/** Red only while the worker is in ERROR: otherwise the error is of an earlier run. */
+function LastError({ row: { last_error: error, connected, state } }: RowProps) {
   if (error === null) return null
   return (
-    <bdi className="error" title={cutText(error, ERROR_CHARACTERS * 4)}>
+    <bdi className={connected && state === 'ERROR' ? 'error' : 'soft'} title={cutText(error, ERROR_CHARACTERS * 4)}>
       {cutText(error.slice(0, ERROR_CHARACTERS + 1), ERROR_CHARACTERS).split('… (')[0]}
     </bdi>
   )

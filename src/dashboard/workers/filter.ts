@@ -6,6 +6,7 @@
  *   type:mailer,probe           state:error,offline      any of several
  *   online:yes  enabled:no  behind:yes  error:yes  managed:yes  managed:mail/m-7
  *   label:zone  label:zone=eu-1,eu-2               has the label; has it with any of several values
+ *   host:node-12                                    runs on one of these hosts
  *   revision:91bc02f7                              beginning of the revision of its config
  *   set:crawlers  set:prod/crawlers                its config is managed by this FleetWorkerSet
  *   cpu:>80  rss:<200  slots:0  seen:>30s               numbers; seen takes s, m, h, d
@@ -14,6 +15,7 @@
  * Unknown filters are reported and ignored, so a typo never empties the table.
  */
 import { isBehind, STATE_WORDS, stateWord } from './display-state.ts'
+import { partsOf, type FilterPart } from './filter-parts.ts'
 import { managerOf } from './managed.ts'
 import { liveStats, type WorkerRow } from './row.ts'
 
@@ -24,19 +26,11 @@ export interface Filter {
   readonly faults: readonly string[]
 }
 
-interface Token {
-  readonly negated: boolean
-  readonly name: string | null
-  readonly value: string
-}
 type QualifierReading =
   { readonly kind: 'test'; readonly test: Test } | { readonly kind: 'fault'; readonly fault: string }
 
-/** Matches a word, or a qualifier with its value. Quotes keep spaces and colons. */
-const TOKEN = /(?<minus>-?)(?:(?<name>[a-zA-Z_]+):)?(?:"(?<quoted>[^"]*)"?|(?<plain>[^\s"]*))/g
-
 export function parseFilter(text: string): Filter {
-  const readings = tokensOf(text).map(readingOf)
+  const readings = partsOf(text).map(readingOf)
   const tests = readings.flatMap((each) => (each.kind === 'test' ? [each.test] : []))
   return {
     matches: (row, nowSeconds) => tests.every((test) => test(row, nowSeconds)),
@@ -44,16 +38,7 @@ export function parseFilter(text: string): Filter {
   }
 }
 
-function tokensOf(text: string): readonly Token[] {
-  return [...text.matchAll(TOKEN)].flatMap(({ groups = {} }) => {
-    const { minus, name, quoted, plain } = groups
-    const value = quoted ?? plain ?? ''
-    if (name === undefined && value === '') return []
-    return [{ negated: minus === '-', name: name?.toLowerCase() ?? null, value }]
-  })
-}
-
-function readingOf({ negated, name, value }: Token): QualifierReading {
+function readingOf({ negated, name, value }: FilterPart): QualifierReading {
   const reading: QualifierReading = name === null ? { kind: 'test', test: textTest(value) } : qualifierOf(name, value)
   if (reading.kind === 'fault' || !negated) return reading
   return { kind: 'test', test: (row, now) => !reading.test(row, now) }
@@ -125,6 +110,12 @@ function typeReading(value: string): QualifierReading {
   if (wanted.length === 0)
     return { kind: 'fault', fault: '"type:" takes automation types, for example type:mailer,probe.' }
   return { kind: 'test', test: ({ automation_type: type }) => wanted.includes(type) }
+}
+
+function hostReading(value: string): QualifierReading {
+  const wanted = wordsOf(value)
+  if (wanted.length === 0) return { kind: 'fault', fault: '"host:" takes host names, for example host:node-12.' }
+  return { kind: 'test', test: ({ hardware: { hostname } }) => wanted.includes(hostname.toLowerCase()) }
 }
 
 function managedReading(value: string): QualifierReading {
@@ -228,6 +219,7 @@ const wantedSlots = ({ config }: WorkerRow): number | null =>
 const QUALIFIERS: ReadonlyMap<string, (value: string) => QualifierReading> = new Map([
   ['type', typeReading],
   ['state', stateReading],
+  ['host', hostReading],
   ['online', yesNo('online', ({ connected }) => connected)],
   ['enabled', yesNo('enabled', ({ config }) => config['enabled'] === true)],
   ['managed', managedReading],

@@ -22,3 +22,9 @@ export function managerOf(by: string): Manager {
   const of = sets === undefined ? 'FleetWorker' : 'FleetWorkerSet'
   return { kind: 'kubernetes', of, namespace, object, name: `${namespace}/${object}` }
 }
+
+/** `FleetWorker mail/m-7`, `FleetWorkerSet mail/senders`, or the manager as recorded. */
+export function managerText(by: string): string {
+  const manager = managerOf(by)
+  return manager.kind === 'other' ? by : `${manager.of} ${manager.name}`
+}

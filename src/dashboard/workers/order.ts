@@ -2,15 +2,15 @@
  * @module dashboard/workers/order
  * Sorts the worker list. Ties are broken by ID and type, so equal rows keep their order.
  */
-import { isBehind, stateWord, type StateWord } from './display-state.ts'
+import { isBehind, severityRank } from './display-state.ts'
 import { keyOf, liveStats, type WorkerRow } from './row.ts'
 
-const SORTS = ['worker', 'type', 'state', 'slots', 'cpu', 'rss', 'config', 'managed', 'seen', 'error'] as const
+const SORTS = ['state', 'worker', 'type', 'host', 'slots', 'cpu', 'rss', 'config', 'managed', 'seen', 'error'] as const
 type Sort = (typeof SORTS)[number]
 type Value = string | number
 
-/** States that need attention come first. */
-const STATE_RANK: readonly StateWord[] = ['ERROR', 'offline', 'late', 'DRAINING', 'IDLE', 'RUNNING']
+/** The order if the address names none: workers that need attention first (D177). */
+export const DEFAULT_SORT = 'state'
 
 const names = new Map<string, string>()
 const MOST_NAMES = 50_000
@@ -31,9 +31,10 @@ const LAST_TEXT = '\u{10FFFF}'
 
 /** The value that each order compares. */
 const VALUES: Readonly<Record<Sort, (row: WorkerRow, nowSeconds: number) => Value>> = {
+  state: severityRank,
   worker: nameOf,
   type: (row) => row.automation_type,
-  state: (row, nowSeconds) => STATE_RANK.indexOf(stateWord(row, nowSeconds)),
+  host: (row) => row.hardware.hostname,
   slots: (row) => liveStats(row)?.slots ?? -1,
   cpu: (row) => liveStats(row)?.cpu_pct ?? -1,
   rss: (row) => liveStats(row)?.rss_mb ?? -1,
@@ -43,12 +44,12 @@ const VALUES: Readonly<Record<Sort, (row: WorkerRow, nowSeconds: number) => Valu
   error: (row) => row.last_error ?? LAST_TEXT,
 }
 
-/** Parses `cpu` (ascending) or `-cpu` (descending). Any other text sorts by worker. */
+/** Parses `cpu` (ascending) or `-cpu` (descending). Any other text is the default order. */
 function readSort(text: string): { readonly sort: Sort; readonly isDown: boolean } {
   const isDown = text.startsWith('-')
   const word = isDown ? text.slice(1) : text
   const sort = SORTS.find((each) => each === word)
-  return sort === undefined ? { sort: 'worker', isDown: false } : { sort, isDown }
+  return sort === undefined ? { sort: DEFAULT_SORT, isDown: false } : { sort, isDown }
 }
 
 interface Ranked {

@@ -50,7 +50,8 @@ export async function readWorkers(deps: ReadingDeps): Promise<void> {
   }
 }
 
-const againMs = ({ retryAfterSeconds }: Problem): number => Math.max(LEAST_WAIT_MS, (retryAfterSeconds ?? 0) * 1_000)
+export const againMs = ({ retryAfterSeconds }: Problem): number =>
+  Math.max(LEAST_WAIT_MS, (retryAfterSeconds ?? 0) * 1_000)
 
 /** Reads every page of a type without a pause. @returns the number of pages */
 async function readType(deps: ReadingDeps, type: string): Promise<number> {

@@ -4,6 +4,8 @@ import type { Stats, WorkerBody } from '../../protocol/index.ts'
 export interface WorkerRow extends Omit<WorkerBody, 'hardware' | 'current_stats'> {
   readonly hardware: { readonly hostname: string }
   readonly current_stats: Omit<Stats, 'metrics' | 'per_slot'> | null
+  /** Unix seconds, if the row may be older than the last response: what it says was so at this time. */
+  readonly read_at?: number
 }
 
 export const keyOf = ({

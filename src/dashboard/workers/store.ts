@@ -10,6 +10,7 @@
  */
 import type { FleetEvent } from '../api/feed.ts'
 import { inheritText } from './filter.ts'
+import type { Heartbeat } from './from-columns.ts'
 import { keyOf, type WorkerRow } from './row.ts'
 
 export interface Snapshot {
@@ -24,6 +25,8 @@ const FIELDS = [
   'state',
   'connected',
   'draining',
+  'ended',
+  'departure',
   'last_error',
   'config_gen',
   'config_changed_at',
@@ -74,6 +77,18 @@ export class WorkerStore {
       this.#whole.add(type)
       for (const [key, row] of this.#rows)
         if (row.automation_type === type && (this.#seen.get(key) ?? 0) < round) this.#drop(key)
+    }
+    this.#changed()
+  }
+
+  /** Takes changed rows, the keys of forgotten workers, and heartbeats, which change known rows only. */
+  takeChanges(rows: readonly WorkerRow[], forgotten: readonly string[], heartbeats: readonly Heartbeat[]): void {
+    for (const row of rows) this.#put(row, this.#rounds.get(row.automation_type) ?? 0)
+    for (const key of forgotten) this.#drop(key)
+    for (const { key, ...heartbeat } of heartbeats) {
+      const row = this.#rows.get(key)
+      if (row === undefined || !row.connected || heartbeat.last_seen < row.last_seen) continue
+      this.#put({ ...row, ...heartbeat }, this.#seen.get(key) ?? 0)
     }
     this.#changed()
   }

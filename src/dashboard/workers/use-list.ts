@@ -13,6 +13,8 @@ import { useSnapshot } from './use-workers.ts'
 
 export interface List {
   readonly rows: readonly WorkerRow[]
+  /** Another array only when rows may move. */
+  readonly keys: readonly string[]
   readonly total: number
   /** Rows that were added, removed or would move while the order is frozen. */
   readonly drift: number
@@ -30,11 +32,17 @@ interface Shown {
 /** Longer lists are sorted only every three seconds. */
 const LARGE = 3_000
 
+/** Changes when the rows are sorted again: once a second, in a long list every three seconds. */
+export function useSortTurn(): number {
+  const { rows } = useSnapshot()
+  const now = useServerNow()
+  return rows.size > LARGE ? Math.floor(now / 3) : now
+}
+
 /** @param isFrozen Whether rows keep their places. */
 export function useList(q: string, sort: string, isFrozen: boolean): List {
   const { rows, version } = useSnapshot()
-  const now = useServerNow()
-  const turn = rows.size > LARGE ? Math.floor(now / 3) : now
+  const turn = useSortTurn()
   const filter = useMemo(() => parseFilter(q), [q])
   const [sortRequests, setSortRequests] = useState(0)
   // Sorts all rows once a second, not on each of four changes per second, and not on a key press in the filter.
@@ -62,7 +70,7 @@ export function useList(q: string, sort: string, isFrozen: boolean): List {
     shown.current = { ...fresh, keys: [] }
     setSortRequests(sortRequests + 1)
   }
-  return { rows: listed, total: rows.size, drift, faults: filter.faults, reorder }
+  return { rows: listed, keys: current.keys, total: rows.size, drift, faults: filter.faults, reorder }
 }
 
 const matches = (row: WorkerRow | undefined, filter: Filter, nowSeconds: number): boolean =>

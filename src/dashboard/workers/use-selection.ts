@@ -12,6 +12,8 @@ export interface Selection {
   readonly isSelected: (row: WorkerRow) => boolean
   /** @param isRange Whether the shift key is pressed: selects all rows between the last toggled one and `row`. */
   readonly onToggle: (row: WorkerRow, isRange: boolean) => void
+  /** Selects all of these rows, or none if all are selected. */
+  readonly onToggleAll: (rows: readonly WorkerRow[]) => void
   readonly all: () => void
   readonly clear: () => void
 }
@@ -34,6 +36,15 @@ export function useSelection(shown: readonly WorkerRow[]): Selection {
       return after
     })
   }, [])
+  const onToggleAll = useCallback((several: readonly WorkerRow[]) => {
+    const changed = several.map(keyOf)
+    setKeys((before) => {
+      const rest = new Set(before)
+      if (changed.every((key) => before.has(key))) for (const key of changed) rest.delete(key)
+      else for (const key of changed) rest.add(key)
+      return rest
+    })
+  }, [])
   const isSelected = useCallback((row: WorkerRow) => keys.has(keyOf(row)), [keys])
   const selected = useMemo(
     () => [...keys].flatMap((key) => rows.get(key) ?? []),
@@ -45,6 +56,7 @@ export function useSelection(shown: readonly WorkerRow[]): Selection {
     rows: selected,
     isSelected,
     onToggle,
+    onToggleAll,
     all: () => setKeys(new Set(shown.map(keyOf))),
     clear: () => setKeys(new Set()),
   }

@@ -3,15 +3,17 @@
  * Provides the worker store to components. There is one store per session. It is filled while the page is open.
  */
 import { createContext, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
-import type { OverviewBody } from '../../protocol/index.ts'
+import type { OverviewBody, WorkerGroupsBody } from '../../protocol/index.ts'
+import { useFleetSize, type FleetSize } from '../api/fleet-size.ts'
 import { useInstalled } from '../api/installed.ts'
 import { useEvents, useFeedState, useQueueTotals } from '../api/live.ts'
 import type { Problem } from '../api/problem.ts'
 import { useRead, type Read } from '../api/queries.ts'
 import { useSession } from '../api/session.ts'
 import { overviewWith } from '../api/queue-totals.ts'
-import { useServerNow } from '../components/use-now.ts'
-import { attentionOf, type Attention, type FleetFacts } from '../diagnosis/attention.ts'
+import { ConfigReads } from './config-reads.ts'
+import { rowsOf } from './from-columns.ts'
+import { LargeFleet } from './large-fleet.ts'
 import { readSingles, readWorkers } from './reading.ts'
 import type { WorkerRow } from './row.ts'
 import { WorkerStore, type Snapshot } from './store.ts'
@@ -31,8 +33,11 @@ export function useWorkers(): Workers {
   return workers
 }
 
-/** Creates a worker store and fills it while the shell is mounted. */
-export function useWorkerReading(): Workers {
+/**
+ * Creates a worker store and fills it while the shell is mounted. The rows of a large fleet are read only while a page
+ * shows them.
+ */
+export function useWorkerReading(showsRows: boolean): Workers {
   const { api, suspended } = useSession()
   const { automations } = useInstalled()
   const types = automations.map(({ type }) => type).join('\n')
@@ -40,28 +45,48 @@ export function useWorkerReading(): Workers {
   const [problem, setProblem] = useState<Problem | undefined>()
   const wake = useRef(() => {})
   const isPaused = useFeedState().kind === 'paused' || suspended
+  const how = howToRead(useFleetSize(), showsRows)
+  const large = useMemo(
+    () => new LargeFleet({ api, store, types: types.split('\n'), report: setProblem }),
+    [api, store, types],
+  )
   useEffect(() => {
-    if (isPaused || types === '') return undefined
+    if (isPaused || types === '' || how === 'not') return undefined
     const stop = new AbortController()
-    void readWorkers({
-      api,
-      store,
-      types: types.split('\n'),
+    const waits = {
       signal: stop.signal,
-      report: setProblem,
-      pause: (ms) =>
+      pause: (ms: number) =>
         pause(ms, stop.signal, (awaken) => {
           wake.current = awaken
         }),
-    })
+    }
+    if (how === 'changes') void large.run(waits)
+    else void readWorkers({ api, store, types: types.split('\n'), report: setProblem, ...waits })
     return () => stop.abort()
-  }, [api, store, types, isPaused])
+  }, [api, store, types, isPaused, how, large])
+  const configReads = useMemo(
+    () => new ConfigReads({ read: (workers) => void readSingles(api, store, workers), after }),
+    [api, store],
+  )
+  useEffect(() => () => configReads.end(), [configReads])
   useEvents((events) => {
     const unknown = store.apply(events)
+    if (how === 'all') configReads.onEvents(events) // Otherwise the changes of all rows are read, with their configs.
     if (events.some(({ name }) => name === 'reset')) return wake.current()
     if (unknown.length > 0) void readSingles(api, store, unknown).then((done) => done || wake.current())
   })
   return useMemo(() => ({ store, problem, refresh: () => wake.current() }), [store, problem])
+}
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}
+
+/** While the size is not known, rows are read as those of a large fleet: reading all of them first suits both. */
+function howToRead(size: FleetSize, showsRows: boolean): 'not' | 'all' | 'changes' {
+  if (size === 'small') return 'all'
+  return showsRows ? 'changes' : 'not'
 }
 
 /** Resolves with false after `ms`, but not while the tab is hidden; resolves with true when `awaken` is called. */
@@ -92,14 +117,42 @@ export function useSnapshot(): Snapshot {
   return useSyncExternalStore(store.watch, store.snapshot)
 }
 
-/** The workers of one type; undefined until all pages have been read once. */
+/**
+ * The workers of one type; undefined until all of them have been read once. Of a large fleet, rows of healthy workers
+ * stand for several equal ones.
+ */
 export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
   const { rows, whole, version } = useSnapshot()
+  const isLarge = useFleetSize() === 'large'
+  const { data: groups } = useWorkerGroups()
   return useMemo(
-    () => (whole.has(type) ? [...rows.values()].filter((row) => row.automation_type === type) : undefined),
+    () => {
+      const ofType = (row: WorkerRow): boolean => row.automation_type === type
+      if (isLarge) return groups?.filter(ofType)
+      return whole.has(type) ? [...rows.values()].filter(ofType) : undefined
+    },
     // `rows` is the same Map in every version.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-    [rows, whole, type, version],
+    [isLarge, groups, rows, whole, type, version],
+  )
+}
+
+/** Overview and groups of a large fleet. The master reads its store at most every 5 s for each of them. */
+const LARGE_EVERY_MS = 10_000
+
+/** Every worker of a large fleet, from the groups of equal ones. Workers with a problem have rows of their own. */
+export function useWorkerGroups(): Read<readonly WorkerRow[]> {
+  const enabled = useFleetSize() === 'large'
+  return useRead(
+    ['worker-groups'],
+    LARGE_EVERY_MS,
+    async (api, signal) => {
+      const { body } = await api.get<WorkerGroupsBody>(['worker-groups'], {}, signal)
+      return Object.entries(body.automations).flatMap(([type, columns]) =>
+        rowsOf(type, columns, body.ts).flatMap((row, n) => Array.from({ length: columns.count[n] ?? 1 }, () => row)),
+      )
+    },
+    { enabled },
   )
 }
 
@@ -107,9 +160,10 @@ const OVERVIEW_EVERY_MS = 15_000
 
 /** The overview of the master, with the queue totals of newer events. */
 export function useOverview(): Read<OverviewBody> {
+  const isLarge = useFleetSize() === 'large'
   const read = useRead(
     ['overview'],
-    OVERVIEW_EVERY_MS,
+    isLarge ? LARGE_EVERY_MS : OVERVIEW_EVERY_MS,
     async (api, signal) => (await api.get<OverviewBody>(['overview'], {}, signal)).body,
   )
   const eventTotals = useQueueTotals()
@@ -119,28 +173,4 @@ export function useOverview(): Read<OverviewBody> {
     [counted, atMs, eventTotals],
   )
   return { ...read, data }
-}
-
-/** Evaluating 10,000 workers is expensive, so it runs at most this often. */
-const EVALUATED_EVERY_SECONDS = 2
-
-export interface FleetStatus {
-  readonly facts: FleetFacts
-  /** What needs attention. */
-  readonly attention: readonly Attention[]
-}
-
-/** Undefined until the overview is loaded. */
-export function useFleetStatus(): FleetStatus | undefined {
-  const { data: overview } = useOverview()
-  const { store } = useWorkers()
-  const { automations } = useInstalled()
-  const turn = Math.floor(useServerNow() / EVALUATED_EVERY_SECONDS)
-  return useMemo(() => {
-    if (overview === undefined) return undefined
-    const { rows, whole } = store.snapshot()
-    const isWhole = automations.every(({ type }) => whole.has(type))
-    const facts = { overview, workers: isWhole ? [...rows.values()] : null, nowSeconds: turn * EVALUATED_EVERY_SECONDS }
-    return { facts, attention: attentionOf(facts) }
-  }, [overview, store, automations, turn])
 }

@@ -10,13 +10,23 @@
  *
  * Values never appear, only the names of changed fields. The line is written after the outcome is known; a crash in
  * between loses it. A sink that fails never delays a call: the line is counted in `svc_audit_dropped_total` and
- * dropped.
- * @see D87
+ * dropped. The newest calls of the class `control` are in the store as well (recorder.ts).
+ * @see D87, D235
  */
 import { Counter, type Registry } from 'prom-client'
-import { ERRORS, FleetError, MAX_ACTOR_CHARS, MAX_NAME_CHARS } from '../../protocol/index.ts'
-import type { Clock, Timers } from '../../runtime/index.ts'
+import {
+  ERRORS,
+  FleetError,
+  MAX_ACTOR_CHARS,
+  MAX_NAME_CHARS,
+  toSeconds,
+  type AuditOutcome,
+} from '../../protocol/index.ts'
+import type { Clock, Log, Timers } from '../../runtime/index.ts'
+import type { Backend } from '../../storage/index.ts'
+import type { Principal } from '../auth/index.ts'
 import type { Part } from '../deps.ts'
+import { AuditRecorder, type RecordedCall } from './recorder.ts'
 import { RejectionThrottle } from './rejection-throttle.ts'
 
 /**
@@ -25,9 +35,6 @@ import { RejectionThrottle } from './rejection-throttle.ts'
  */
 export const AUDIT_CLASSES = ['control', 'auth', 'data'] as const
 export type AuditClass = (typeof AUDIT_CLASSES)[number]
-
-/** How a call ended. `unknown`: the store did not respond, so the change may have been made. */
-type CallStatus = 'done' | 'refused' | 'failed' | 'unknown'
 
 export interface AuditOptions {
   readonly classes: ReadonlySet<AuditClass>
@@ -43,7 +50,7 @@ export interface AuditedCall {
   /** The worker, or null where the call concerns a whole type. */
   readonly object: string | null
   /** Null: the call had no token. */
-  readonly actor: { readonly id: string; readonly role: string } | null
+  readonly actor: Pick<Principal, 'id' | 'role' | 'jwt'> | null
   /** The header Muster-Actor as it was sent. */
   readonly claimedActor: string | undefined
   readonly requestId: string
@@ -51,11 +58,18 @@ export interface AuditedCall {
   /** The error that ended the call, or the status and what was changed. */
   readonly result:
     | { readonly kind: 'failed'; readonly error: unknown }
-    | { readonly kind: 'done'; readonly status: number; readonly count: number; readonly changed: readonly string[] }
+    | {
+        readonly kind: 'done'
+        readonly status: number
+        readonly count: number
+        readonly changed: readonly string[]
+        /** Why, in the words of the caller. */
+        readonly note?: string | null
+      }
 }
 
-/** Why a token was refused. `role`: it is valid, but not for the control channel. */
-export type TokenRejection = 'missing' | 'malformed' | 'wrong' | 'role'
+/** Why a token was refused. `role`: it is valid, but not for the control channel, or not for this worker. */
+export type TokenRejection = 'missing' | 'malformed' | 'wrong' | 'expired' | 'invalid' | 'role'
 
 export interface Audit {
   call(call: AuditedCall): void
@@ -74,6 +88,8 @@ const DATA_ACTIONS: ReadonlySet<string> = new Set(['task.submit'])
 const CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
 
 export interface AuditDeps {
+  readonly backend: Pick<Backend, 'audit'>
+  readonly log: Log
   readonly clock: Clock
   readonly timers: Timers
   readonly metrics: Registry
@@ -84,6 +100,7 @@ export class AuditTrail implements Audit, Part {
   readonly #deps: AuditDeps
   readonly #options: AuditOptions
   readonly #dropped: Counter
+  readonly #recorder: AuditRecorder
   readonly #window = new RejectionThrottle<object>((entry, count) => this.#write({ ...entry, count }))
   #stop = (): void => {}
 
@@ -92,28 +109,31 @@ export class AuditTrail implements Audit, Part {
     this.#options = options
     this.#dropped = new Counter({
       name: 'svc_audit_dropped_total',
-      help: 'Audit lines that could not be written.',
+      help: 'Audit lines and entries of the audit log that could not be written.',
       registers: [deps.metrics],
     })
+    this.#recorder = new AuditRecorder({ ...deps, onDropped: (entries) => this.#dropped.inc(entries) })
   }
 
   start(): void {
     this.#stop = this.#deps.timers.every(FLUSH_EVERY_MS, () => this.#window.flush())
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#stop()
     this.#window.flush()
+    await this.#recorder.stop()
   }
 
   call({ action, route, type, object, actor, claimedActor, requestId, peer, result }: AuditedCall): void {
-    if (!this.#options.classes.has(DATA_ACTIONS.has(action) ? 'data' : 'control')) return
+    const isControl = !DATA_ACTIONS.has(action)
+    if (!this.#options.classes.has(isControl ? 'control' : 'data')) return
     const { outcome, status, count, changed } =
       result.kind === 'failed'
         ? { ...ended(result.error), count: 0, changed: [] }
         : { outcome: 'done' as const, ...result }
-    const entry = {
-      actor: actor === null ? null : { name: actor.id, kind: 'token', roles: [actor.role] },
+    const entry: Omit<RecordedCall, 'ts'> = {
+      actor: actor === null ? null : actorEntry(actor),
       claimed_actor: cut(claimedActor ?? null, MAX_ACTOR_CHARS),
       action,
       route,
@@ -122,12 +142,13 @@ export class AuditTrail implements Audit, Part {
       outcome,
       status,
       count,
-      changed,
+      changed: [...changed],
       request_id: requestId,
       peer,
     }
+    if (isControl) this.#recorder.add({ ts: toSeconds(this.#deps.clock.wallMs()), ...entry })
     if (outcome === 'refused') this.#window.add(JSON.stringify([actor?.id, action, status]), entry)
-    else this.#write(entry)
+    else this.#write({ ...entry, ...noteOf(result) })
   }
 
   refusedToken(reason: TokenRejection, peer: string | undefined, where: string): void {
@@ -167,8 +188,18 @@ export class AuditTrail implements Audit, Part {
   }
 }
 
+function actorEntry({ id, role, jwt }: NonNullable<AuditedCall['actor']>): NonNullable<RecordedCall['actor']> {
+  if (jwt === undefined) return { name: id, kind: 'token', roles: [role] }
+  return { name: id, kind: 'jwt', issuer: jwt.issuer.name, roles: [role] }
+}
+
+function noteOf(result: AuditedCall['result']): { readonly note?: string } {
+  const note = result.kind === 'done' ? (result.note ?? null) : null
+  return note === null ? {} : { note: cut(note, MAX_NAME_CHARS) }
+}
+
 /** The `detail` of a failed call, as the client received it. */
-function ended(error: unknown): { readonly outcome: CallStatus; readonly status: number } {
+function ended(error: unknown): { readonly outcome: AuditOutcome; readonly status: number } {
   if (!(error instanceof FleetError)) return { outcome: 'failed', status: 503 }
   const { status } = ERRORS[error.code]
   if (status < 500) return { outcome: 'refused', status }

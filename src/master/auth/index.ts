@@ -1,15 +1,25 @@
 /** Tokens: read from settings, recognised in requests, replaced while running. */
 export { actorOf } from './actor.ts'
+export { JwtVerifier, readUrl, type KeyReader } from './jwt/index.ts'
 export {
   bearerTokenOf,
-  covers,
   createAuthenticator,
-  permissionsOf,
   requirePermission,
   type Authentication,
   type Authenticator,
 } from './authenticator.ts'
-export type { Principal } from './principal.ts'
+export {
+  covers,
+  mayAccess,
+  mayAccessPattern,
+  permissionsOf,
+  readsEveryWorker,
+  typesOf,
+  workerFilter,
+  workersOf,
+  workersShown,
+  type Principal,
+} from './principal.ts'
 export {
   generateToken,
   parseTokens,

@@ -7,11 +7,13 @@
  *   SVC_WORKER_TOKENS                   tokens separated by commas, or a JSON list
  *   SVC_TOKEN_SCOPES                    JSON object: token → list of automation types, or "*" for every type
  *   SVC_TOKENS                          JSON list of named tokens with permissions (named-tokens.ts)
+ *   SVC_JWT_ISSUERS                     JSON list of issuers of JWTs (jwt/issuer-settings.ts)
  *
  * Each may be read from a file instead, which the same setting with the suffix _FILE names (D22).
  */
 import { TYPE_PATTERN } from '../../protocol/index.ts'
 import type { Random } from '../../runtime/index.ts'
+import { issuersOf, type IssuerSettings } from './jwt/index.ts'
 import { namedTokensOf, sha256Of, type NamedToken } from './named-tokens.ts'
 import { shortness, tokenFaults } from './token-text.ts'
 
@@ -27,6 +29,8 @@ export interface TokenSettings {
   readonly scopes: ReadonlyMap<string, readonly string[]>
   /** The tokens of SVC_TOKENS; none if left out. */
   readonly named?: readonly NamedToken[]
+  /** The issuers whose JWTs are accepted; none if left out. */
+  readonly issuers?: readonly IssuerSettings[]
 }
 
 /** One fault of the token settings. */
@@ -49,6 +53,7 @@ export const TOKEN_VARIABLES = [
   'SVC_SCALER_TOKEN',
   'SVC_TOKEN_SCOPES',
   'SVC_TOKENS',
+  'SVC_JWT_ISSUERS',
 ] as const
 type TokenVariable = (typeof TOKEN_VARIABLES)[number]
 
@@ -79,6 +84,7 @@ export function parseTokens(environment: Environment, { allowShort }: TokenRules
     workerPeers: read('SVC_WORKER_TOKENS', peersOf),
     scopes: read('SVC_TOKEN_SCOPES', scopesOf),
     named: read('SVC_TOKENS', namedTokensOf),
+    ...(environment['SVC_JWT_ISSUERS'] !== undefined && { issuers: read('SVC_JWT_ISSUERS', issuersOf) }),
     ...(scaler !== null && { scaler }),
   }
   faults.push(...sharedTokens(tokens))

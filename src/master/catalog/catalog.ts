@@ -4,10 +4,10 @@
  */
 import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
-import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody } from '../../protocol/index.ts'
+import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody, toSeconds } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterReleases } from '../master-releases.ts'
-import { permissionsOf, type Principal } from '../auth/index.ts'
+import { permissionsOf, typesOf, workersOf, type Principal } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 
 export interface CatalogDeps extends MasterDeps {
@@ -80,21 +80,29 @@ function tokenRoute({ backend, backendScheme, epoch, releases, settings, version
     handle: ({ principal }) => ({
       body: {
         role: principal.role,
-        automations: automationsOf(principal),
+        automations: typesOf(principal),
         version,
         epoch: epoch.current,
         backend: { scheme: backendScheme, durable, shared, pubsub },
         limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
         permissions: permissionsOf(principal),
-        name: principal.role === 'scoped' ? (principal.name ?? null) : null,
+        name: principal.name ?? null,
+        ...limitsOf(principal),
         features: [...releases.features],
+        ...(settings.environment === undefined ? {} : { environment: settings.environment }),
         masters: releases.masters,
       },
     }),
   })
 }
 
-function automationsOf(principal: Principal): readonly string[] {
-  if (principal.role !== 'scoped' || principal.types.has('*')) return ['*']
-  return [...principal.types].toSorted()
+/** What only some tokens have: their workers, when they expire, and the issuer of a JWT. */
+function limitsOf(principal: Principal): Pick<MeBody, 'workers' | 'expires_at' | 'issuer'> {
+  const { expiresAtMs, jwt } = principal
+  const workers = workersOf(principal)
+  return {
+    ...(workers.includes('*') ? {} : { workers: [...workers] }),
+    ...(expiresAtMs !== undefined && { expires_at: toSeconds(expiresAtMs) }),
+    ...(jwt !== undefined && { issuer: jwt.issuer.name }),
+  }
 }

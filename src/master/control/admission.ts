@@ -11,10 +11,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
 import { WebSocketServer } from 'ws'
-import { CLOSE, FEATURE_HEADERS, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
+import { CLOSE, FEATURE_HEADERS, FleetError, isWorkerId, MAX_FRAME_BYTES } from '../../protocol/index.ts'
 import { LogThrottle, type ProcessLoad } from '../../runtime/index.ts'
 import { NO_AUDIT, type Audit, type TokenRejection } from '../audit/index.ts'
-import type { Principal } from '../auth/index.ts'
+import { mayAccess, type Authentication, type Principal } from '../auth/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import type { MasterReleases } from '../master-releases.ts'
 import { rejectRaw } from '../http/index.ts'
@@ -29,6 +29,10 @@ import type { PendingUpgrade } from './startup-upgrades.ts'
 export interface AdmissionDeps extends MasterDeps {
   /** Finds the principal of a token. */
   readonly identify: (bearerToken: string) => Principal | undefined
+  /** What is known of a token without asking its issuer. If left out, only `identify` is asked. */
+  readonly check?: (bearerToken: string) => Authentication
+  /** Whether a principal is still accepted. If left out, `identify` is called again. */
+  readonly isStillValid?: (principal: Principal) => boolean
   /** If left out, no audit trail is written. */
   readonly audit?: Audit
   /** Slows the admission while this process is busy. If left out, it never counts as busy. */
@@ -112,8 +116,17 @@ export class Admission {
     this.#queue.close(STOPPING)
   }
 
-  isWorkerToken(bearerToken: string): boolean {
-    return this.#deps.identify(bearerToken)?.role === 'worker'
+  /** Whether the token may speak for the worker. */
+  mayServe(handshake: Pick<Handshake, 'bearerToken' | 'type' | 'id' | 'verified'>): boolean {
+    const { type, id } = handshake
+    const principal = this.#principalOf(handshake)
+    return principal !== undefined && mayAccess(principal, 'work', type, id)
+  }
+
+  #principalOf({ bearerToken, verified }: Pick<Handshake, 'bearerToken' | 'verified'>): Principal | undefined {
+    if (verified?.kind === 'authenticated')
+      return this.#deps.isStillValid?.(verified.principal) === true ? verified.principal : undefined
+    return bearerToken === undefined ? undefined : this.#deps.identify(bearerToken)
   }
 
   /** Handles an upgrade request of the HTTP server, for any path. */
@@ -124,7 +137,39 @@ export class Admission {
   }
 
   /** Handles an upgrade whose handshake was read before, while the master started. */
-  resume({ request, socket, head, handshake, arrivedAtMs }: PendingUpgrade): void {
+  resume(pending: PendingUpgrade): void {
+    const { bearerToken } = pending.handshake
+    const authentication = bearerToken === undefined ? undefined : this.#deps.check?.(bearerToken)
+    if (authentication?.kind === 'unverified') this.#verify(pending, authentication.verify)
+    else this.#resume(pending)
+  }
+
+  /** Holds the socket while a JWT is verified. */
+  #verify(pending: PendingUpgrade, verify: () => Promise<Authentication>): void {
+    const { socket, head, handshake } = pending
+    let isOver = false
+    const held = new HeldUpgrade(socket, head, (why) => {
+      isOver = true
+      held.release()
+      if (why === 'disconnected') socket.destroy()
+      else this.#refuse(socket, 400, 'early_data', EARLY_DATA)
+    })
+    verify().then(
+      (verified) => {
+        if (!isOver) this.#resume({ ...pending, head: held.release(), handshake: { ...handshake, verified } })
+      },
+      (error: unknown) => {
+        if (isOver) return
+        const early = held.release()
+        if (!(error instanceof FleetError) || error.code !== 'FORBIDDEN')
+          return this.#refuse(socket, 503, 'room', 'the token could not be verified; try again', { 'retry-after': '1' })
+        const verified = { kind: 'rejected', reason: 'invalid', detail: error.message } as const
+        this.#resume({ ...pending, head: early, handshake: { ...handshake, verified } })
+      },
+    )
+  }
+
+  #resume({ request, socket, head, handshake, arrivedAtMs }: PendingUpgrade): void {
     const rejection = this.#rejectionOf(handshake)
     if (rejection?.code === CLOSE.INVALID_TOKEN && !this.#closing) this.#auditRefusal(handshake, request)
     let held: HeldUpgrade | null = null
@@ -199,9 +244,9 @@ export class Admission {
   /**
    * Why a handshake is rejected; null if it is not. The token is checked first, so that strangers learn nothing else.
    */
-  #rejectionOf({ type, id, bearerToken }: Handshake): Rejection | null {
-    if (bearerToken === undefined || !this.isWorkerToken(bearerToken))
-      return { code: CLOSE.INVALID_TOKEN, reason: BAD_TOKEN }
+  #rejectionOf(handshake: Handshake): Rejection | null {
+    const { type, id } = handshake
+    if (!this.mayServe(handshake)) return { code: CLOSE.INVALID_TOKEN, reason: this.#refusalOf(handshake) }
     if (!this.#deps.catalog.has(type))
       return { code: CLOSE.POLICY, reason: 'the automation type of the path is not installed' }
     return isWorkerId(id) ? null : { code: CLOSE.POLICY, reason: 'the worker id of the path is not valid' }
@@ -249,14 +294,27 @@ export class Admission {
   }
 
   /** Writes one line to the audit trail for a handshake whose token is not a worker token. */
-  #auditRefusal({ bearerToken }: Handshake, request: IncomingMessage): void {
+  #auditRefusal(handshake: Handshake, request: IncomingMessage): void {
     const { audit = NO_AUDIT } = this.#deps
-    audit.refusedToken(this.#tokenRejectionOf(bearerToken), request.socket.remoteAddress, request.url ?? '')
+    audit.refusedToken(this.#tokenRejectionOf(handshake), request.socket.remoteAddress, request.url ?? '')
   }
 
-  #tokenRejectionOf(bearerToken: string | undefined): TokenRejection {
+  /** The reason of the close frame, at most 123 bytes. */
+  #refusalOf(handshake: Handshake): string {
+    const rejection = this.#tokenRejectionOf(handshake)
+    if (rejection === 'expired') return 'the worker token expired; use a new one'
+    const { verified } = handshake
+    if (rejection === 'invalid' && verified?.kind === 'rejected' && verified.reason === 'invalid')
+      return verified.detail
+    return this.#principalOf(handshake)?.role === 'worker' ? 'the worker token does not cover this worker' : BAD_TOKEN
+  }
+
+  #tokenRejectionOf(handshake: Handshake): TokenRejection {
+    const { bearerToken, verified } = handshake
     if (bearerToken === undefined) return 'missing'
-    return this.#deps.identify(bearerToken) === undefined ? 'wrong' : 'role'
+    if (this.#principalOf(handshake) !== undefined) return 'role'
+    const authentication = verified ?? this.#deps.check?.(bearerToken)
+    return authentication?.kind === 'rejected' ? authentication.reason : 'wrong'
   }
 }
 

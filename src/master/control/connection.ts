@@ -6,8 +6,9 @@
  *    └──────────── rejected, or 10 s without register ───────▶┘
  */
 import type { CatalogEntry } from '../../automation/index.ts'
+import type { Principal } from '../auth/index.ts'
 import type { Feature } from '../../protocol/index.ts'
-import type { Ref } from '../../storage/index.ts'
+import type { ConnectionEnd, Ref } from '../../storage/index.ts'
 import { OutboundState, PendingReport, ReadPause, StateEvents, TallyState } from './connection-state.ts'
 import type { AcceptedSocket } from './control-socket.ts'
 
@@ -17,6 +18,8 @@ export class Connection implements Ref {
   readonly id: string
   /** Checked again when tokens change (D22). */
   readonly bearerToken: string
+  /** The holder of a JWT, which is not looked up by its token again. */
+  verified: Principal | undefined
   readonly openedAtMs: number
   readonly reading: ReadPause
   readonly report = new PendingReport()
@@ -35,11 +38,17 @@ export class Connection implements Ref {
   isDetached = false
   /** The worker closed the connection because its process ends in an orderly way (D142). */
   isEnded = false
+  /** Why this side closed the socket; empty if it did not. */
+  closedBecause = ''
+  /** How the socket ended; set when it is closed. */
+  end: ConnectionEnd | undefined
   /** Frames that were read while the register was being stored. */
   backlog: string[] = []
   missedPings = 0
   /** What this worker and all live masters implement (D120). */
   features: ReadonlySet<Feature> = new Set()
+  /** The version of the worker, if it sent one. */
+  version: string | undefined
 
   constructor(socket: AcceptedSocket, entry: CatalogEntry, id: string, bearerToken: string, openedAtMs: number) {
     this.socket = socket
@@ -68,7 +77,8 @@ export class Connection implements Ref {
     this.phase = 'closing'
     this.backlog = []
     this.reading.end() // Otherwise the peer's close frame would not be read.
-    this.socket.close(code, closeReason(reason))
+    this.closedBecause = closeReason(reason)
+    this.socket.close(code, this.closedBecause)
   }
 }
 

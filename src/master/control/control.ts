@@ -15,18 +15,21 @@ import { Counter, Gauge } from 'prom-client'
 import type { RawData } from 'ws'
 import { CLOSE } from '../../protocol/index.ts'
 import { LogThrottle, type FrameSocket } from '../../runtime/index.ts'
+import type { ConnectionEnd } from '../../storage/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterMembership } from '../master-membership.ts'
 import type { Registry, SocketSignal } from '../registry/index.ts'
 import type { OutputSink } from '../streams/index.ts'
+import { mayAccess, type Principal } from '../auth/index.ts'
 import { Admission, BAD_TOKEN, type AdmissionDeps, type Upgrade } from './admission.ts'
 import { HeartbeatWriter } from './heartbeat-writer.ts'
-import { Connection } from './connection.ts'
+import { closeReason, Connection } from './connection.ts'
 import type { AcceptedSocket } from './control-socket.ts'
 import type { Handshake } from './handshake.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Inbound } from './inbound.ts'
 import { CLOSE_GRACE_MS } from './limits.ts'
+import { LogReads, type LogReadResult } from './log-reads.ts'
 import { Outbound } from './outbound.ts'
 import { Backpressure } from './backpressure.ts'
 import type { PendingUpgrade } from './startup-upgrades.ts'
@@ -34,7 +37,9 @@ import { StateEventThrottle } from './state-event-throttle.ts'
 import { TallyCollector } from './tally-collector.ts'
 
 export interface ControlDeps
-  extends MasterDeps, Pick<AdmissionDeps, 'identify' | 'audit' | 'processLoad' | 'releases'> {
+  extends
+    MasterDeps,
+    Pick<AdmissionDeps, 'identify' | 'check' | 'isStillValid' | 'audit' | 'processLoad' | 'releases'> {
   readonly registry: Registry
   readonly sink: OutputSink
   readonly masters: Pick<MasterMembership, 'onBeat'>
@@ -53,14 +58,21 @@ export interface Control extends Part {
   accept(handshake: Handshake, upgrade: Upgrade): (() => void) | null
   /** Closes every socket and accepts no new ones. Resolves when all are closed. */
   closeAll(code: number, reason: string): Promise<void>
+  /** Reads the log of a worker with a socket of this master. */
+  readonly readLogs: LogReads['read']
   /** Closes the sockets whose token is no longer valid (D22). To be called after tokens changed. */
   closeRevoked(): void
 }
 
 /** Close codes that are used as labels; others count as `other`, because a peer may send any number. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([1000, 1002, 1003, 1005, 1006, ...Object.values(CLOSE)])
+/** What `ws` reports if no close frame was received. */
+const CLOSE_ABNORMAL = 1006
 /** The first heartbeat after a loss may have begun before it. */
 const BEATS_AFTER_LOSS = 2
+
+const isWorkerOf = (principal: Principal | undefined, type: string, id: string): boolean =>
+  principal !== undefined && mayAccess(principal, 'work', type, id)
 
 export function createControl(deps: ControlDeps): Control {
   return new ControlChannel(deps)
@@ -78,6 +90,7 @@ class ControlChannel implements Control {
   readonly #stateEvents: StateEventThrottle
   readonly #tallies: TallyCollector
   readonly #heartbeats: HeartbeatWriter
+  readonly #logReads: LogReads
   readonly #inbound: Inbound
   readonly #heartbeat: Heartbeat
   readonly #closed: Counter<'code'>
@@ -110,12 +123,14 @@ class ControlChannel implements Control {
       tallies: this.#tallies,
       logThrottle,
     })
+    this.#logReads = new LogReads({ master: deps, byConn: this.#byConn, outbound: this.#outbound })
     this.#inbound = new Inbound({
       master: deps,
       registry,
       sink,
       logThrottle,
       heartbeats: this.#heartbeats,
+      logReads: this.#logReads,
       outbound: this.#outbound,
       backpressure: this.#backpressure,
       tallies: this.#tallies,
@@ -188,21 +203,31 @@ class ControlChannel implements Control {
   }
 
   closeRevoked(): void {
-    const validity = new Map<string, boolean>()
+    const principals = new Map<string, Principal | undefined>()
     for (const connection of this.#connections.values()) {
-      const { bearerToken } = connection
-      const valid = validity.get(bearerToken) ?? this.#admission.isWorkerToken(bearerToken)
-      validity.set(bearerToken, valid)
-      if (!valid) connection.close(CLOSE.INVALID_TOKEN, BAD_TOKEN)
+      const { bearerToken, verified, entry, id } = connection
+      if (verified === undefined && !principals.has(bearerToken))
+        principals.set(bearerToken, this.#deps.identify(bearerToken))
+      const isValid =
+        verified === undefined
+          ? isWorkerOf(principals.get(bearerToken), entry.type, id)
+          : this.#deps.isStillValid?.(verified) === true
+      if (!isValid) connection.close(CLOSE.INVALID_TOKEN, BAD_TOKEN)
     }
   }
 
-  #serve(socket: AcceptedSocket, { type, id, bearerToken, features }: Handshake): void {
+  readLogs(...[conn, query]: Parameters<LogReads['read']>): Promise<LogReadResult> {
+    return this.#logReads.read(conn, query)
+  }
+
+  #serve(socket: AcceptedSocket, { type, id, bearerToken, verified, features, version }: Handshake): void {
     const entry = this.#deps.catalog.get(type)
     if (entry === undefined || bearerToken === undefined) throw new TypeError('a refused handshake was accepted')
     const connection = new Connection(socket, entry, id, bearerToken, this.#deps.clock.monotonicMs())
     if (features !== undefined)
       connection.features = new Set([...features].filter((name) => this.#deps.releases?.features.has(name)))
+    connection.version = version
+    if (verified?.kind === 'authenticated') connection.verified = verified.principal
     this.#connections.set(socket, connection)
     this.#unregistered.add(connection)
     socket.on('error', this.#onError)
@@ -234,18 +259,20 @@ class ControlChannel implements Control {
       this.#inbound.refuse(connection, sentCode, fault)
   })
 
-  readonly #onClose = onSocket((socket, received: number) => {
+  readonly #onClose = onSocket((socket, received: number, reason: Buffer) => {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
     const code = connection.socket.sentCode ?? received
     connection.isClosed = true
     connection.isEnded = received === CLOSE.WORKER_ENDED
+    connection.end = endOf(connection, received, reason.toString())
     connection.phase = 'closing'
     this.#closed.inc({ code: KNOWN_CODES.has(code) ? code : 'other' })
     this.#connections.delete(socket)
     this.#unregistered.delete(connection)
     this.#byConn.delete(connection.conn)
     this.#outbound.forget(connection)
+    this.#logReads.closed(connection)
     this.#backpressure.forget(connection)
     if (connection.isStored) this.#heartbeats.ended(connection)
     this.#checkEmpty()
@@ -262,6 +289,9 @@ class ControlChannel implements Control {
       case 'drain':
         this.#stateEvents.markPublished(connection, 'DRAINING') // The drain request has already published it.
         return this.#outbound.drain(connection)
+      case 'read_logs':
+      case 'logs':
+        return // For master/worker-logs.
       case 'replaced':
         connection.isDetached = true
         this.#stateEvents.forget(connection)
@@ -294,6 +324,15 @@ class ControlChannel implements Control {
       collect: () => gauge.set(sockets()),
     })
   }
+}
+
+/** How a socket ended (D195). A worker that ends in an orderly way may have sent its close frame before ours. */
+function endOf({ closedBecause, isEnded, socket }: Connection, received: number, reason: string): ConnectionEnd {
+  const { sentCode, fault = '' } = socket
+  if (sentCode !== undefined && !isEnded)
+    return { by: 'master', code: sentCode, reason: closedBecause === '' ? closeReason(fault) : closedBecause }
+  const by = received === CLOSE_ABNORMAL ? 'network' : 'worker'
+  return { by, code: received, reason: closeReason(reason) }
 }
 
 function onSocket<Args extends readonly unknown[]>(handle: (socket: FrameSocket, ...args: Args) => void) {

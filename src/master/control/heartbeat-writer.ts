@@ -10,10 +10,10 @@
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
 import { sleep, type LogThrottle } from '../../runtime/index.ts'
-import type { WorkerReport, WorkerRow, ReportResult } from '../../storage/index.ts'
+import type { EndedConn, WorkerReport, WorkerRow, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/index.ts'
-import type { Announce } from '../registry/index.ts'
+import { departureBody, type Announce } from '../registry/index.ts'
 import type { Connection } from './connection.ts'
 import type { PendingReport, ReportedStateFrame } from './connection-state.ts'
 import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
@@ -157,7 +157,7 @@ export class HeartbeatWriter {
     const { workers } = this.#deps.master.backend
     let rows: readonly (WorkerRow | null)[] = []
     try {
-      await workers.disconnect(stored.map(({ ref, conn, isEnded }) => ({ ...ref, conn, ended: isEnded })))
+      await workers.disconnect(stored.map(endedConn))
       rows = await workers.get(stored.map(({ ref }) => ref))
     } catch (error) {
       this.#warn('failed to store that workers disconnected; retrying', error)
@@ -168,10 +168,11 @@ export class HeartbeatWriter {
       connection.isStored = false
       // Another connection has the worker, or its record was deleted. A register names the connection that it replaces,
       // but not if the store lost that one.
-      const isReplaced = rows[index]?.conn !== null
-      if (connection.isDetached || isReplaced) continue
+      const row = rows[index]
+      if (connection.isDetached || row?.conn !== null) continue
       this.#deps.stateEvents.flush(connection)
-      this.#deps.announce('worker.disconnected', connection.ref, { connected: false, ended: connection.isEnded })
+      const { ref, isEnded: ended } = connection
+      this.#deps.announce('worker.disconnected', ref, { connected: false, ended, departure: departureBody(row) })
     }
     return true
   }
@@ -204,6 +205,13 @@ export class HeartbeatWriter {
     this.#deps.logThrottle.run(message, (suppressed) => this.#deps.master.log.warn(message, { error, suppressed }))
   }
 }
+
+const endedConn = ({ ref, conn, isEnded: ended, end }: Connection): EndedConn => ({
+  ...ref,
+  conn,
+  ended,
+  ...(end !== undefined && { end }),
+})
 
 function reportOf({ connection: { type, id, conn }, state, stats }: Sent): WorkerReport {
   return { type, id, conn, ...(state !== null && { state }), ...(stats.length > 0 && { stats }) }

@@ -24,6 +24,7 @@ import type { OutputSink } from '../streams/index.ts'
 import type { HeartbeatWriter } from './heartbeat-writer.ts'
 import type { Connection } from './connection.ts'
 import { INITIAL_STATUS, PAUSE } from './connection-state.ts'
+import type { LogReads } from './log-reads.ts'
 import { MAX_HARDWARE_BYTES } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
@@ -45,6 +46,7 @@ export interface InboundDeps {
   readonly outbound: Outbound
   readonly backpressure: Backpressure
   readonly tallies: TallyCollector
+  readonly logReads: LogReads
   readonly logThrottle: LogThrottle
   /** The registered sockets by `conn`, for signals that name a connection. */
   readonly byConn: Map<string, Connection>
@@ -111,7 +113,7 @@ export class Inbound {
   #handle(connection: Connection, frame: WorkerFrame, text: string): void {
     if (frame.type === 'register') return this.#register(connection, frame)
     if (connection.phase === 'new') return this.refuse(connection, CLOSE.POLICY, 'the first frame must be register')
-    const { heartbeats, outbound, sink, backpressure, tallies } = this.#deps
+    const { heartbeats, logReads, outbound, sink, backpressure, tallies } = this.#deps
     switch (frame.type) {
       case 'state':
         return heartbeats.state(connection, {
@@ -138,6 +140,10 @@ export class Inbound {
           frame.outputs,
           (withSourceNumbers(text, frame) as typeof frame).outputs,
         )
+        break
+      case 'logs':
+        checkDocument(frame)
+        logReads.received(connection, frame)
         break
       case 'ping':
         outbound.pong(connection, frame.id)
@@ -223,4 +229,9 @@ export class Inbound {
   }
 }
 
-const outputOf = ({ slot_id, ts, payload }: Output): Output => ({ slot_id, ts, payload })
+const outputOf = ({ slot_id, ts, task_id, payload }: Output): Output => ({
+  slot_id,
+  ts,
+  ...(task_id !== undefined && { task_id }),
+  payload,
+})

@@ -8,6 +8,7 @@ import type { MasterFrame } from '../../protocol/index.ts'
 import { SOCKET_OPEN, type Clock } from '../../runtime/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
 import type { Connection } from './connection.ts'
+import type { LogQuery } from './log-reads.ts'
 import { HARD_BUFFER_BYTES, SOFT_BUFFER_BYTES, STUCK_MS } from './limits.ts'
 
 const DRAIN_FRAME = JSON.stringify({ type: 'drain' } satisfies MasterFrame)
@@ -45,6 +46,13 @@ export class Outbound {
     if (!connection.features.has('cancel') || connection.socket.bufferedAmount > SOFT_BUFFER_BYTES) return
     for (const { id, token } of leases)
       this.#send(connection, JSON.stringify({ type: 'task_cancelled', task_id: id, token } satisfies MasterFrame))
+  }
+
+  /** Requests log entries. @returns false for a peer that does not read. */
+  readLogs(connection: Connection, id: string, query: LogQuery): boolean {
+    if (connection.socket.bufferedAmount > SOFT_BUFFER_BYTES) return false
+    this.#send(connection, JSON.stringify({ type: 'read_logs', id, ...query } satisfies MasterFrame))
+    return true
   }
 
   /** Sends a WebSocket ping (RFC 6455). Its pong shows that the peer is alive. */

@@ -5,9 +5,10 @@
  * surviving master publishes the workers of masters that stopped.
  */
 import { Gauge } from 'prom-client'
+import type { Static } from 'typebox'
 import { API_PREFIX, EventsQuery, FleetError, MAX_EVENT_STREAMS } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
-import { covers, type Principal } from '../auth/index.ts'
+import { covers, readsEveryWorker, typesOf, workersShown, type Principal } from '../auth/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { FairShare, route, type Route, type StreamBody } from '../http/index.ts'
 import type { MasterMembership } from '../master-membership.ts'
@@ -24,7 +25,8 @@ export interface EventsDeps extends MasterDeps {
   readonly announce: Announce
 }
 
-export function createEvents(deps: EventsDeps): Part {
+/** @returns the part, and the events for reads of what changed. */
+export function createEvents(deps: EventsDeps): Part & { readonly feed: Pick<Feed, 'newestId' | 'entriesAfter'> } {
   const { masters, announce } = deps
   const logThrottle = new LogThrottle(deps.clock)
   const feed = new Feed(deps)
@@ -32,6 +34,7 @@ export function createEvents(deps: EventsDeps): Part {
   const orphanedWorkers = new OrphanedWorkerMonitor(deps, announce, logThrottle)
   masters.onBeat((alive) => orphanedWorkers.update(alive))
   return {
+    feed,
     routes: [eventsRoute(deps, feed, logThrottle)],
     start: async () => {
       feed.start()
@@ -76,9 +79,7 @@ function eventsRoute({ timers, log, metrics }: MasterDeps, feed: Feed, logThrott
       const pipe: StreamBody['pipe'] = async (write, signal, drained) => {
         places.take(principal)
         try {
-          await new Reader(feed, timers, viewOf(principal, query.batched === true), { write, signal, drained }).run(
-            lastEventId,
-          )
+          await new Reader(feed, timers, viewOf(principal, query), { write, signal, drained }).run(lastEventId)
         } catch (error) {
           if (!isStoreError(error)) throw error
           logThrottle.run('log', (suppressed) =>
@@ -105,14 +106,18 @@ function isStoreError(error: unknown): boolean {
 }
 
 /** No name of a type contains a line break, so no two views share a key. */
-function viewOf(principal: Principal, isBatched: boolean): View {
-  const key = viewKeyOf(principal)
-  return { key: isBatched ? `${key}\nbatched` : key, sees: (scope) => covers(principal, scope), isBatched }
+function viewOf(principal: Principal, { batched = false, workers = true }: Static<typeof EventsQuery>): View {
+  const key = [viewKeyOf(principal), ...(batched ? ['batched'] : []), ...(workers ? [] : ['no workers'])].join('\n')
+  return {
+    key,
+    sees: (scope) => covers(principal, scope),
+    hidesWorkers: !workers,
+    isBatched: batched,
+    ...(!readsEveryWorker(principal) && { seesWorker: workersShown(principal) }),
+  }
 }
 
 /** @returns the same key for all principals that see the same events. */
 function viewKeyOf(principal: Principal): string {
-  if (principal.role === 'admin') return '*'
-  if (principal.role !== 'scoped') return ''
-  return principal.types.has('*') ? '*' : [...principal.types].toSorted().join(' ')
+  return readsEveryWorker(principal) ? typesOf(principal, 'read').join(' ') : principal.key
 }

@@ -21,6 +21,7 @@ import { toSeconds } from '../../protocol/index.ts'
 import type { Cancel } from '../../runtime/index.ts'
 import { eventsIn, itemsOf, type LoggedEvent } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { isOfWorkers, workerIn } from './changed-workers.ts'
 import { Ring, type RingEvent } from './ring.ts'
 
 const WAKE_EVERY_MS = 50
@@ -44,6 +45,10 @@ const NOTHING = Buffer.alloc(0)
 export interface View {
   readonly key: string
   readonly sees: (scope: string) => boolean
+  /** Whether events of workers are left out. */
+  readonly hidesWorkers?: boolean
+  /** Whether events of this worker are sent; left out if those of all workers are. */
+  readonly seesWorker?: (scope: string, worker: string) => boolean
   /** Whether events that were recorded together are sent as one. */
   readonly isBatched: boolean
 }
@@ -52,6 +57,11 @@ export interface Chunk {
   readonly bytes: Buffer
   readonly next: number
 }
+
+/** An entry of the log with its id on the wire. */
+export type Entry = Pick<RingEvent, 'id'> & { readonly logged: LoggedEvent }
+
+const hasEntry = (entry: RingEvent): entry is RingEvent & Entry => entry.logged !== null
 
 /** One page of the log: events as chunks of text, and the last id in them (`null` if there is none). */
 type FeedPage =
@@ -125,7 +135,7 @@ export class Feed {
     if (known !== undefined) return known
     const end = this.#ends.find((each) => each > position)
     if (end === undefined) return { bytes: NOTHING, next: position }
-    const { text, taken } = chunkOf(this.#ring.between(position, end), view)
+    const { text, taken } = chunkOf(this.#ring.between(position, end), view, this.#cut)
     const made = { bytes: bytesOf(text), next: position + taken }
     this.#keep(name, made)
     return made
@@ -146,11 +156,31 @@ export class Feed {
     let rest: readonly RingEvent[] = read.events.map((event) => this.#entryOf(event))
     const last = rest.at(-1)?.id ?? null
     while (rest.length > 0) {
-      const { text, taken } = chunkOf(rest, view)
+      const { text, taken } = chunkOf(rest, view, this.#cut)
       texts.push(text)
       rest = rest.slice(taken)
     }
     return { kind: 'page', texts, last }
+  }
+
+  /**
+   * Reads entries of the log after an id, from the ring if it has them.
+   * @param after The id of an event on the wire.
+   * @returns null if the log cannot be resumed at that id, or misses changes after it. `hasMore`: there may be more.
+   * @throws {FleetError} if the store is unavailable.
+   */
+  async entriesAfter(after: string): Promise<{ readonly entries: readonly Entry[]; readonly hasMore: boolean } | null> {
+    const position = this.positionAfter(after)
+    if (position !== undefined) {
+      const entries = this.#ring.between(position, this.#ring.end)
+      return entries.every(hasEntry) ? { entries, hasMore: false } : null
+    }
+    const prefix = this.#wireId('')
+    if (!after.startsWith(prefix)) return null
+    const read = await this.#inTurn(() => this.#deps.backend.events.read(after.slice(prefix.length), PAGE))
+    if (read.kind === 'reset' || read.events.some(({ name }) => name === 'reset')) return null
+    const entries = read.events.map((logged) => ({ id: this.#wireId(logged.id), logged }))
+    return { entries, hasMore: entries.length >= PAGE }
   }
 
   #keep(name: string, chunk: Chunk): void {
@@ -192,12 +222,22 @@ export class Feed {
     const text = eventsIn(event)
       .map((each) => wireText(this.#wireId(each.id), name, each.data))
       .join('')
-    return { id, scope, text, batchedText: event.more === undefined ? text : batchedText(id, event) }
+    return { id, scope, text, batchedText: event.more === undefined ? text : batchedText(id, event), logged: event }
+  }
+
+  readonly #cut = (event: LoggedEvent, { seesWorker = () => true, isBatched }: View): string => {
+    const { name, scope } = event
+    const shown = eventsIn(event).filter(({ data }) => seesWorker(scope, workerIn(data)))
+    const [first, ...rest] = shown.map(({ data }) => data)
+    if (first === undefined) return ''
+    if (isBatched && event.more !== undefined)
+      return batchedText(this.#wireId(event.id), { ...event, data: first, more: rest })
+    return shown.map(({ id, data }) => wireText(this.#wireId(id), name, data)).join('')
   }
 
   #resetEntry(id: string, scope: string): RingEvent {
     const text = this.resetText()
-    return { id, scope, text, batchedText: text }
+    return { id, scope, text, batchedText: text, logged: null }
   }
 
   #checkEpoch(): void {
@@ -230,16 +270,24 @@ export class Feed {
   }
 }
 
-/** Joins the visible events up to the size of a chunk. @returns the text, and how many entries it covers. */
+/**
+ * Joins the visible events up to the size of a chunk.
+ * @param cut Renders the events of an entry that a view with `seesWorker` shows; empty if there are none.
+ * @returns the text, and how many entries it covers.
+ */
 function chunkOf(
   entries: readonly RingEvent[],
-  { sees, isBatched }: View,
+  view: View,
+  cut: (event: LoggedEvent, view: View) => string,
 ): { readonly text: string; readonly taken: number } {
+  const { sees, hidesWorkers = false, seesWorker, isBatched } = view
   let text = ''
   let taken = 0
-  for (const { scope, ...texts } of entries) {
-    const own = isBatched ? texts.batchedText : texts.text
-    const isSeen = scope === '*' || sees(scope)
+  for (const { scope, logged, ...texts } of entries) {
+    const isOfWorker = logged !== null && isOfWorkers(logged)
+    const isSeen = (scope === '*' || sees(scope)) && !(hidesWorkers && isOfWorker)
+    const whole = isBatched ? texts.batchedText : texts.text
+    const own = isSeen && isOfWorker && seesWorker !== undefined ? cut(logged, view) : whole
     if (isSeen && text !== '' && text.length + own.length > CHUNK_CHARS) break
     if (isSeen) text += own
     taken += 1

@@ -1,2 +1,4 @@
-/** The event stream, and the events that one master publishes for all. */
+/** The event log as server-sent events, and what changed since one of them. */
+export { changedWorkers } from './changed-workers.ts'
 export { createEvents } from './events.ts'
+export type { Feed } from './feed.ts'

@@ -10,7 +10,7 @@
 import { BoundedMap, type LogThrottle } from '../../runtime/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
-import type { Announce } from '../registry/index.ts'
+import { departureBody, type Announce } from '../registry/index.ts'
 
 const PAGE = 250
 const PAUSE_MS = 250
@@ -106,7 +106,11 @@ export class OrphanedWorkerMonitor {
       await workers.disconnect(page.map(({ type, id, conn }) => ({ type, id, conn })))
       for (const row of await workers.get(page))
         if (row !== null && row.conn === null)
-          this.#announce('worker.disconnected', row, { connected: false, ended: row.ended })
+          this.#announce('worker.disconnected', row, {
+            connected: false,
+            ended: row.ended,
+            departure: departureBody(row),
+          })
     }
   }
 

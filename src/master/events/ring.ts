@@ -4,6 +4,7 @@
  * the number of its next event. A reader that falls behind by more than the ring contains has lost its position.
  */
 import { MAX_EVENTS_BEHIND } from '../../protocol/index.ts'
+import { itemsOf, type LoggedEvent } from '../../storage/index.ts'
 
 /** One entry may take 256 KiB for the names of changed fields alone. */
 const MAX_CHARS = 8 * 1_048_576
@@ -18,6 +19,8 @@ export interface RingEvent {
   readonly text: string
   /** All events of the entry as one; equal to `text` for a single event. */
   readonly batchedText: string
+  /** The entry of the log; null for a `reset`. */
+  readonly logged: LoggedEvent | null
 }
 
 export class Ring {
@@ -73,5 +76,8 @@ export class Ring {
   }
 }
 
-const charsOf = ({ text, batchedText }: RingEvent): number =>
-  text === batchedText ? text.length : text.length + batchedText.length
+function charsOf({ text, batchedText, logged }: RingEvent): number {
+  const rendered = text === batchedText ? text.length : text.length + batchedText.length
+  const items = logged === null ? [] : itemsOf(logged)
+  return items.reduce((sum, { length }) => sum + length, rendered)
+}

@@ -41,6 +41,9 @@ export interface AppDeps extends RowDeps {
   readonly context: (request: IncomingMessage, response: ServerResponse) => RequestContext
 }
 
+/** Makes clients get a new token (RFC 6750 section 3.1). */
+const INVALID_TOKEN = { 'www-authenticate': 'Bearer error="invalid_token"' }
+
 /** All rows of one path, by method. */
 type Rows = ReadonlyMap<string, Row>
 
@@ -65,16 +68,20 @@ export function createApp(deps: AppDeps): RequestListener {
       deps.requests.delete(context)
       if (deps.log.isEnabled('debug')) logResponse(context, deps.log)
     })
-    try {
-      if (!admit(context, isOpen, deps)) return
-    } catch (error) {
-      return fail(error)
+    const route = (): void => {
+      const hot = hotRow(request.method ?? '', context.path)
+      if (hot !== undefined) return void serve(hot.row, context, hot.params, deps).catch(fail)
+      const locals: Locals = { context, methods: [] }
+      Object.assign(response, { locals })
+      router(request as Request, response as Response, (error: unknown) => fail(error ?? noRoute(locals.methods)))
     }
-    const hot = hotRow(request.method ?? '', context.path)
-    if (hot !== undefined) return void serve(hot.row, context, hot.params, deps).catch(fail)
-    const locals: Locals = { context, methods: [] }
-    Object.assign(response, { locals })
-    router(request as Request, response as Response, (error: unknown) => fail(error ?? noRoute(locals.methods)))
+    try {
+      const isAdmitted = admit(context, isOpen, deps)
+      if (isAdmitted === true) route()
+      else if (isAdmitted !== false) void isAdmitted.then((is) => (is ? route() : undefined)).catch(fail)
+    } catch (error) {
+      fail(error)
+    }
   }
 }
 
@@ -113,14 +120,11 @@ function logResponse({ id, path, request, response }: RequestContext, log: Log):
 
 /**
  * Checks the HTTP message, then the token, then the size of URL and headers. A preflight has no token (D122).
- * @returns false if the response was sent.
+ * @returns false if the response was sent. A promise for a JWT that is verified first.
  */
-function admit(
-  context: RequestContext,
-  isOpen: (path: string) => boolean,
-  { authenticator, responseWriter, audit, requests, inFlight, cors }: AppDeps,
-): boolean {
-  const { url = '', rawHeaders, socket } = context.request
+function admit(context: RequestContext, isOpen: (path: string) => boolean, deps: AppDeps): boolean | Promise<boolean> {
+  const { socket } = context.request
+  const { authenticator, responseWriter, audit, requests, inFlight, cors } = deps
   inFlight.checkConnection(requests.count(socket))
   const fault = requestFault(context.request)
   if (fault !== null) {
@@ -132,7 +136,17 @@ function admit(
     void responseWriter.send(context, { status: 204, headers: preflight })
     return false
   }
-  if (!isOpen(context.path)) context.principal = principalOf(context, authenticator, audit)
+  if (isOpen(context.path)) return admitHead(context, deps)
+  const admitAs = (authentication: Authentication): boolean => {
+    context.principal = principalOf(context, authentication, audit)
+    return admitHead(context, deps)
+  }
+  const authentication = authenticationOf(context, authenticator)
+  return authentication.kind === 'unverified' ? authentication.verify().then(admitAs) : admitAs(authentication)
+}
+
+function admitHead(context: RequestContext, { responseWriter }: AppDeps): boolean {
+  const { url = '', rawHeaders } = context.request
   if (Buffer.byteLength(url) > MAX_URL_BYTES)
     responseWriter.refuse(context, 414, `the URL is longer than ${MAX_URL_BYTES} bytes`)
   else if (rawHeaders.length > 2 * MAX_HEADERS)
@@ -141,15 +155,20 @@ function admit(
   return false
 }
 
-function principalOf({ request, path }: RequestContext, authenticator: Authenticator, audit: Audit): Principal {
-  const authentication: Authentication =
-    countHeader(request, 'authorization') > 1
-      ? { kind: 'rejected', reason: 'malformed' }
-      : authenticator.authenticate(request.headers.authorization)
+function authenticationOf({ request }: RequestContext, authenticator: Authenticator): Authentication {
+  return countHeader(request, 'authorization') > 1
+    ? { kind: 'rejected', reason: 'malformed' }
+    : authenticator.authenticate(request.headers.authorization)
+}
+
+function principalOf({ request, path }: RequestContext, authentication: Authentication, audit: Audit): Principal {
   if (authentication.kind === 'authenticated') return authentication.principal
+  if (authentication.kind === 'unverified') throw new TypeError('a verified token is accepted or rejected')
   const { reason } = authentication
   audit.refusedToken(reason, request.socket.remoteAddress, path)
   if (reason === 'wrong') throw new FleetError('FORBIDDEN', 'unknown token')
+  if (reason === 'expired' || reason === 'invalid')
+    throw new FleetError('FORBIDDEN', authentication.detail, { headers: INVALID_TOKEN })
   throw new FleetError('UNAUTHENTICATED', 'send one header "Authorization: Bearer <token>"', {
     headers: { 'www-authenticate': 'Bearer' },
   })
@@ -158,15 +177,15 @@ function principalOf({ request, path }: RequestContext, authenticator: Authentic
 async function serve(row: Row, context: RequestContext, params: Params, deps: AppDeps): Promise<void> {
   try {
     const result = await resultOf(row, context, params, deps)
-    const { action = row.route.audit, count = 1, changed = [] } = result.audit ?? {}
+    const { action = row.route.audit, object, count = 1, changed = [], note = null } = result.audit ?? {}
     writeAudit(
       { ...row.route, ...(action !== undefined && { audit: action }) },
       context,
-      params,
-      { kind: 'done', status: result.status ?? 200, count, changed },
+      object === undefined ? params : { ...params, id: object },
+      { kind: 'done', status: result.status ?? 200, count, changed, note },
       deps.audit,
     )
-    await deps.responseWriter.send(context, result)
+    await deps.responseWriter.send(context, result, row.delivery)
   } catch (error) {
     if (!context.isAudited) writeAudit(row.route, context, params, { kind: 'failed', error }, deps.audit)
     throw error
@@ -230,7 +249,16 @@ function writeAudit(
     action,
     route: `${method} ${path}`,
     type: params['type'] ?? null,
-    object: params['id'] ?? params['task_id'] ?? params['revision'] ?? params['enrolment'] ?? params['rollout'] ?? null,
+    object:
+      params['id'] ??
+      params['task_id'] ??
+      params['revision'] ??
+      params['enrolment'] ??
+      params['rollout'] ??
+      params['operation'] ??
+      params['item'] ??
+      params['pool_name'] ??
+      null,
     actor: principal,
     claimedActor: typeof claimed === 'string' ? claimed : undefined,
     requestId: context.id,

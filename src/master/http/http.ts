@@ -15,7 +15,8 @@ import { CorsPolicy } from './cors.ts'
 import { RequestContext } from './request-context.ts'
 import { RateLimiter } from './rate-limit.ts'
 import type { Route } from './route.ts'
-import { HttpServer, type Address, type HttpHandlers, type ServerLimits } from './server.ts'
+import { HttpServer, type Address, type HttpHandlers, type ServedTls, type ServerLimits } from './server.ts'
+import type { TlsPair } from './tls.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { InFlightRequests } from './in-flight-requests.ts'
 
@@ -30,6 +31,8 @@ export interface HttpDeps extends Omit<MasterDeps, 'backend' | 'masterId' | 'epo
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   /** Time limits and connection limits. By default those of server.ts. */
   readonly limits?: Partial<ServerLimits>
+  /** If left out, plain HTTP. */
+  readonly tls?: ServedTls
 }
 
 /** The HTTP server of the master. */
@@ -77,7 +80,7 @@ export class Http {
     })
     this.handle = createRequestListener(deps, shared, responseWriter, this.#inFlight)
     this.#handlers = createHandlers(deps, shared, this.handle)
-    this.#server = new HttpServer(this.#handlers, deps.limits)
+    this.#server = new HttpServer(this.#handlers, deps.limits, deps.tls ?? null)
   }
 
   /**
@@ -89,6 +92,11 @@ export class Http {
   async listen(address: Address | null): Promise<number> {
     this.#inFlight.start()
     return address === null ? 0 : this.#server.listen(address)
+  }
+
+  /** Uses another certificate for new connections. */
+  replaceCertificate(pair: TlsPair): void {
+    this.#server.replaceCertificate(pair)
   }
 
   /** Serves a server that listens already, instead of one of its own. */

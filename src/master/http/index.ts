@@ -18,3 +18,4 @@ export {
 } from './route.ts'
 export { rejectRaw, type Address } from './server.ts'
 export { StartupListener } from './startup.ts'
+export { tlsFault, watchTls, type TlsOptions, type TlsPair } from './tls.ts'

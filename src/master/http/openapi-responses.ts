@@ -12,7 +12,7 @@
  * A method that a path does not support gets 405. No operation can describe that, so it is only listed in `components`.
  */
 import { API_PREFIX, ERRORS, InvalidBody, ErrorBody } from '../../protocol/index.ts'
-import type { Route } from './route.ts'
+import { deliveryOf, type Route } from './route.ts'
 
 interface ErrorResponse {
   readonly name: string
@@ -21,6 +21,9 @@ interface ErrorResponse {
 }
 
 const header = (name: string): object => ({ $ref: `#/components/headers/${name}` })
+
+/** For clients that poll: those that send If-None-Match, or accept compression. */
+const NOT_MODIFIED = { description: 'The client has this response already: If-None-Match names its ETag.' }
 
 const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   400: {
@@ -107,7 +110,7 @@ function response({ description, headers = {} }: ErrorResponse, status: number):
 
 /** @throws TypeError for a row that states neither `response` nor `media`. */
 export function responsesOf(row: Route): object {
-  const { method, path, response: schema, media, secondMedia, others = {}, sends = {} } = row
+  const { method, path, response: schema, media, otherMedia = [], others = {}, sends = {} } = row
   if (schema === undefined && media === undefined)
     throw new TypeError(
       `${method} ${path} has no response schema: give the row a \`response\`, ` +
@@ -127,9 +130,13 @@ export function responsesOf(row: Route): object {
       ...(other.schema === undefined && other.media === undefined ? {} : { content: content(other) }),
     },
   ])
-  const contents = { ...content({ schema, media }), ...(secondMedia !== undefined && content({ media: secondMedia })) }
+  const contents = {
+    ...content({ schema, media }),
+    ...Object.assign({}, ...otherMedia.map((each) => content({ media: each }))),
+  }
   return {
     200: { description: 'Done.', headers, content: contents },
+    ...(deliveryOf(row) !== 'plain' && { 304: { ...NOT_MODIFIED, headers } }),
     ...Object.fromEntries(
       errorStatusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorResponseName(status)}` }]),
     ),

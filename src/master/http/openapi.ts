@@ -10,6 +10,7 @@ import {
   Name,
   OBJECTS,
   RevisionName,
+  ItemName,
   WorkerId,
   type JsonSchema,
 } from '../../protocol/index.ts'
@@ -17,7 +18,7 @@ import type { Part } from '../deps.ts'
 import { components, responsesOf } from './openapi-responses.ts'
 import { NOT_AFTER } from './not-after.ts'
 import { named, namedSchemas } from './openapi-schemas.ts'
-import { route, type Access, type Route } from './route.ts'
+import { deliveryOf, route, type Access, type Route } from './route.ts'
 
 /** Creates the route of the document. The document contains its own path. */
 export function createOpenApi(routes: readonly Route[], version: string): Part {
@@ -59,6 +60,9 @@ function openApiOf(routes: readonly Route[], version: string): object {
 const NOT_AFTER_DESCRIPTION =
   'Unix seconds by the clock of the master, after which it refuses the request with 412 and changes nothing.'
 
+const IF_NONE_MATCH_DESCRIPTION =
+  'ETag of an earlier response to the same request. If nothing has changed since, the response is 304 without a body.'
+
 const WHO: Readonly<Record<Access, string>> = {
   none: 'Needs no token.',
   any: 'Any valid token.',
@@ -78,6 +82,7 @@ function operation(row: Route): object {
       ...pathParameters(path),
       ...queryParameters(row.query),
       ...headerParameters(row.reads),
+      ...headerParameters(deliveryOf(row) === 'plain' ? {} : { 'if-none-match': IF_NONE_MATCH_DESCRIPTION }),
       ...headerParameters(method === 'GET' ? {} : { [NOT_AFTER]: NOT_AFTER_DESCRIPTION }),
     ],
     ...requestBody(row),
@@ -110,6 +115,7 @@ const PATH_SCHEMAS: Readonly<Record<string, object>> = {
   revision: RevisionName,
   enrolment: RevisionName,
   rollout: RevisionName,
+  item: ItemName,
 }
 
 const pathParameters = (path: string): object[] =>

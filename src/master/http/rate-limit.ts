@@ -18,17 +18,19 @@ export class RateLimiter {
   /** @param rps Requests per second and caller; 0 means unlimited. */
   constructor(clock: Clock, rps: number) {
     this.#clock = clock
-    this.#rate = { capacity: Math.max(1, rps), perSecond: rps }
+    this.#rate = rateOf(rps)
   }
 
   /**
    * Takes `n` tokens of `key`.
+   * @param rps The rate of this caller; if left out, that of the limiter. A bucket whose rate changes starts full.
    * @returns null if they were taken; otherwise the seconds, 1 or more, after which the same call is accepted.
    */
-  take(key: string, n = 1): number | null {
-    if (this.#rate.perSecond === 0) return null
-    const bucket = this.#bucketOf(key)
-    const waitMs = bucket.waitMs(Math.min(n, this.#rate.capacity))
+  take(key: string, n = 1, rps?: number): number | null {
+    const rate = rps === undefined ? this.#rate : rateOf(rps)
+    if (rate.perSecond === 0) return null
+    const bucket = this.#bucketOf(rps === undefined ? key : `${key} ${rps}`, rate)
+    const waitMs = bucket.waitMs(Math.min(n, rate.capacity))
     if (waitMs > 0) return Math.ceil(waitMs / 1_000)
     bucket.spend(n)
     return null
@@ -38,11 +40,13 @@ export class RateLimiter {
     return this.#buckets.size
   }
 
-  #bucketOf(key: string): TokenBucket {
+  #bucketOf(key: string, rate: TokenBucketOptions): TokenBucket {
     const known = this.#buckets.use(key)
     if (known !== undefined) return known
-    const made = new TokenBucket(this.#clock, this.#rate)
+    const made = new TokenBucket(this.#clock, rate)
     this.#buckets.set(key, made)
     return made
   }
 }
+
+const rateOf = (rps: number): TokenBucketOptions => ({ capacity: Math.max(1, rps), perSecond: rps })

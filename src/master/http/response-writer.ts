@@ -1,15 +1,25 @@
 /**
  * @module master/http/response-writer
  * Writes responses. Each has the id of its request (D59), is not stored by caches and not sniffed for another content
- * type. Those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14).
+ * type. Those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14). Reads have
+ * an entity tag and are compressed for clients that accept it (D154).
  */
+import { pipeline } from 'node:stream/promises'
 import { API_PREFIX, codeForClient, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
 import type { Log } from '../../runtime/index.ts'
+import { chooseCoding, compress, createCompressor, type ContentCoding } from './content-coding.ts'
 import type { CorsPolicy } from './cors.ts'
+import { matchesTag, tagOf } from './entity-tag.ts'
 import type { RequestContext } from './request-context.ts'
-import { JsonChunks, RawJson, type HandlerResult, type StreamBody } from './route.ts'
+import { JsonChunks, RawJson, type Delivery, type HandlerResult, type StreamBody } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+/** Smaller bodies fit into one packet, so a compressed one would not arrive earlier. */
+const MIN_COMPRESSED_BYTES = 1_024
+/** Longer bodies have no entity tag: their hash would take the event loop several milliseconds. */
+const MAX_TAGGED_BYTES = 2 * 1_048_576
+/** Further responses are sent as they are, so that compressions do not delay what else uses the thread pool. */
+const MAX_CONCURRENT_COMPRESSIONS = 16
 type Write = Parameters<StreamBody['pipe']>[0]
 type Headers = Record<string, string | number>
 
@@ -25,21 +35,48 @@ export interface ResponseWriterDeps {
 
 export class ResponseWriter {
   readonly #deps: ResponseWriterDeps
+  #compressions = 0
 
   constructor(deps: ResponseWriterDeps) {
     this.#deps = deps
   }
 
-  /** Sends the result of a handler. Resolves when a stream has ended. */
-  async send(context: RequestContext, { status = 200, headers = {}, body }: HandlerResult): Promise<void> {
+  /**
+   * Sends the result of a handler. Resolves when a stream has ended.
+   * @param delivery How a body of JSON is sent. By default as it is, without a tag.
+   */
+  async send(
+    context: RequestContext,
+    { status = 200, headers = {}, body }: HandlerResult,
+    delivery: Delivery = 'plain',
+  ): Promise<void> {
     const head = this.#head(context, headers)
     if (isStream(body)) return this.#stream(context, status, head, body)
-    if (body instanceof JsonChunks) return this.#chunks(context, status, head, body)
+    if (body instanceof JsonChunks) return this.#chunks(context, status, head, body, delivery)
     if (body === undefined || status === 304 || status === 204) return this.#end(context, status, head, '')
-    if ((typeof body === 'string' || body instanceof Uint8Array) && head['content-type'] !== undefined)
-      return this.#end(context, status, head, body)
+    if (isText(body) && head['content-type'] !== undefined) return this.#end(context, status, head, body)
     head['content-type'] ??= JSON_TYPE
-    this.#end(context, status, head, body instanceof RawJson ? body.text : JSON.stringify(body))
+    const text = body instanceof RawJson ? body.text : JSON.stringify(body)
+    if (delivery === 'plain' || status !== 200) return this.#end(context, status, head, text)
+    return this.#read(context, head, text, delivery)
+  }
+
+  /** Sends JSON: 304 if the client has it, otherwise compressed if the client accepts that. */
+  async #read(context: RequestContext, head: Headers, text: string, delivery: Delivery): Promise<void> {
+    if (text.length < MIN_COMPRESSED_BYTES || head['etag'] !== undefined) return this.#end(context, 200, head, text)
+    const body = Buffer.from(text)
+    const coding = negotiate(context, head, delivery)
+    if (isNotModified(context, head, coding, [body])) return this.#end(context, 304, head, '')
+    if (!this.#mayCompress(context, coding)) return this.#end(context, 200, head, body)
+    this.#compressions += 1
+    const compressed = await compress(coding, body, delivery === 'small' ? 'small' : 'fast').finally(
+      () => void (this.#compressions -= 1),
+    )
+    this.#end(context, 200, { ...head, 'content-encoding': coding }, compressed)
+  }
+
+  #mayCompress({ request }: RequestContext, coding: ContentCoding | null): coding is ContentCoding {
+    return coding !== null && request.method === 'GET' && this.#compressions < MAX_CONCURRENT_COMPRESSIONS
   }
 
   /** Sends the response for any error. The only place where errors become responses. */
@@ -93,17 +130,46 @@ export class ResponseWriter {
     response.writeHead(status, head).end(body)
   }
 
-  #chunks(
+  async #chunks(
     context: RequestContext,
     status: number,
     head: Headers,
     { chunks, bytes, onSent }: JsonChunks,
+    delivery: Delivery,
   ): Promise<void> {
-    const sized = { ...head, 'content-type': JSON_TYPE, 'content-length': bytes }
-    const pipe: StreamBody['pipe'] = async (write, _signal, drained) => {
-      for (const chunk of chunks) if (!write(chunk)) await drained()
+    const typed = { ...head, 'content-type': JSON_TYPE }
+    try {
+      const isRead = delivery !== 'plain' && status === 200
+      const coding = isRead ? negotiate(context, typed, delivery) : null
+      const isTagged = isRead && bytes <= MAX_TAGGED_BYTES
+      if (isTagged && isNotModified(context, typed, coding, chunks)) return this.#end(context, 304, typed, '')
+      if (this.#mayCompress(context, coding)) return await this.#compressed(context, typed, coding, { chunks, bytes })
+      const pipe: StreamBody['pipe'] = async (write, _signal, drained) => {
+        for (const chunk of chunks) if (!write(chunk)) await drained()
+      }
+      await this.#stream(context, status, { ...typed, 'content-length': bytes }, { pipe })
+    } finally {
+      onSent()
     }
-    return this.#stream(context, status, sized, { pipe }).finally(onSent)
+  }
+
+  /** Sends chunks while they are compressed, as fast as the client reads. */
+  async #compressed(
+    { response, signal }: RequestContext,
+    head: Headers,
+    coding: ContentCoding,
+    { chunks, bytes }: Pick<JsonChunks, 'chunks' | 'bytes'>,
+  ): Promise<void> {
+    if (response.destroyed || response.headersSent) return
+    response.writeHead(200, { ...head, 'content-encoding': coding })
+    this.#compressions += 1
+    try {
+      await pipeline(chunks, createCompressor(coding, bytes), response, { signal })
+    } catch (error) {
+      if (!response.destroyed) throw error // Otherwise the client has disconnected.
+    } finally {
+      this.#compressions -= 1
+    }
   }
 
   async #stream(context: RequestContext, status: number, head: Headers, { pipe }: StreamBody): Promise<void> {
@@ -138,6 +204,32 @@ export class ResponseWriter {
     })
   }
 }
+
+/** Adds `Vary` to the head of a read. @returns the coding to use; null if the body is sent as it is. */
+function negotiate({ request }: RequestContext, head: Headers, delivery: Delivery): ContentCoding | null {
+  if (delivery !== 'compressed' && delivery !== 'small') return null
+  head['vary'] = head['vary'] === undefined ? 'Accept-Encoding' : `Accept-Encoding, ${head['vary']}`
+  return chooseCoding(request.headers['accept-encoding'])
+}
+
+/**
+ * Adds the entity tag, for clients that can use it: those that send one, and those that accept a coding.
+ * @returns whether the client has this body already.
+ */
+function isNotModified(
+  { request }: RequestContext,
+  head: Headers,
+  coding: ContentCoding | null,
+  chunks: readonly Uint8Array[],
+): boolean {
+  const known = request.headers['if-none-match']
+  if (known === undefined && coding === null) return false
+  const tag = tagOf(chunks)
+  head['etag'] = tag
+  return matchesTag(known, tag)
+}
+
+const isText = (body: unknown): body is string | Uint8Array => typeof body === 'string' || body instanceof Uint8Array
 
 function isStream(body: unknown): body is StreamBody {
   return typeof body === 'object' && body !== null && typeof (body as Partial<StreamBody>).pipe === 'function'

@@ -83,8 +83,15 @@ export interface StreamBody {
 export interface HandlerResult {
   /** 200 if left out. */
   readonly status?: number
-  /** Fields of the audit line. `action` replaces the action of the row, and `count` is 1 by default. */
-  readonly audit?: { readonly action?: string; readonly count?: number; readonly changed?: readonly string[] }
+  /** Fields of the audit line. `action` and `object` replace those of the row, and `count` is 1 by default. */
+  readonly audit?: {
+    readonly action?: string
+    readonly object?: string
+    readonly count?: number
+    readonly changed?: readonly string[]
+    /** Why, in the words of the caller. */
+    readonly note?: string | null
+  }
   readonly headers?: Readonly<Record<string, string>>
   /** Serialized as JSON. RawJson, JsonChunks, StreamBody and text with a content-type are sent as they are. */
   readonly body?: unknown
@@ -108,8 +115,8 @@ interface ResponseDocs {
   readonly response?: TSchema
   /** Media type of a 200 response that is not JSON. */
   readonly media?: string
-  /** A second media type of the 200 response, for clients that accept it. */
-  readonly secondMedia?: string
+  /** Further media types of the 200 response, for clients that ask for them. */
+  readonly otherMedia?: readonly string[]
   readonly others?: Readonly<Record<number, OtherResponse>>
   /** Refusals that only this row has. */
   readonly refuses?: readonly ErrorCode[]
@@ -158,9 +165,28 @@ export interface Route extends ResponseDocs {
   readonly isDryRun?: boolean
   /** Whether its requests are so frequent that they are found without the router (hot-paths.ts). */
   readonly isHot?: boolean
+  /**
+   * Whether its responses contain credentials. They are not compressed: if an attacker can write into a response, its
+   * compressed length reveals whether the written text equals a secret (BREACH).
+   */
+  readonly hasCredentials?: boolean
+  /** `small`: its responses are large and frequent enough to spend five times the CPU on a fifth less (D161). */
+  readonly compression?: 'small'
   /** A probe of a supervisor: never rejected because of the load of others. */
   readonly isProbe?: boolean
   readonly handle: (request: RouteRequest) => Promise<HandlerResult> | HandlerResult
+}
+
+/**
+ * How the JSON of a row is sent. `tagged`: a client that has it already gets 304. `compressed`: also compressed for
+ * clients that accept it. `small`: compressed at a higher level.
+ */
+export type Delivery = 'plain' | 'tagged' | 'compressed' | 'small'
+
+/** Only reads are compressed: calls of workers and submissions are small, frequent, or contain secrets (D154). */
+export function deliveryOf({ method, access, long, isHot, hasCredentials, compression }: Route): Delivery {
+  if (method !== 'GET' || access === 'none' || access === 'worker' || long === true || isHot === true) return 'plain'
+  return hasCredentials === true ? 'tagged' : (compression ?? 'compressed')
 }
 
 interface Typed<Q extends TSchema, B extends TSchema> extends Omit<Route, 'query' | 'body' | 'handle'> {

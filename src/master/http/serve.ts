@@ -21,7 +21,7 @@ import { readJson, type JsonBody } from './body.ts'
 import type { RequestContext } from './request-context.ts'
 import { checkDocument } from './json-document.ts'
 import { queryReader, type QueryReader } from './query.ts'
-import type { HandlerResult, Route, RouteRequest } from './route.ts'
+import { deliveryOf, type Delivery, type HandlerResult, type Route, type RouteRequest } from './route.ts'
 
 /** For a document with more values only the first fault is reported, because a complete list would be too expensive. */
 const MAX_VALUES_FOR_ALL_FAULTS = 10_000
@@ -36,6 +36,7 @@ export type Params = Readonly<Record<string, string>>
 
 export interface Row {
   readonly route: Route
+  readonly delivery: Delivery
   /** Checks role and type. @throws {FleetError} FORBIDDEN, NOT_FOUND or INVALID. */
   admit(principal: Principal | null, params: Params): CatalogEntry | undefined
   /** Reads and checks the body; null if the row has no body. */
@@ -54,8 +55,9 @@ export function compileRow(route: Route, { catalog, maxBodyBytes }: RowDeps): Ro
   const names = [...route.path.matchAll(/\{(?<name>\w+)\}/g)].map((match) => match.groups?.['name'] ?? '')
   return {
     route,
+    delivery: deliveryOf(route),
     admit: (principal, params) => {
-      checkRole(route, principal, params['type'])
+      checkRole(route, principal, params)
       for (const name of names) checkName(name, params[name] ?? '')
       return names.includes('type') ? entryOf(catalog, params['type'] ?? '') : undefined
     },
@@ -112,10 +114,10 @@ function headerOf({ request }: RequestContext, name: string): string | undefined
 }
 
 /** @throws {FleetError} FORBIDDEN. */
-function checkRole({ access, needs }: Route, principal: Principal | null, type: string | undefined): void {
+function checkRole({ access, needs }: Route, principal: Principal | null, { type, id }: Params): void {
   if (access === 'none') return
   if (principal === null) throw new FleetError('FORBIDDEN', 'this token does not have access to this path')
-  if (needs !== null) requirePermission(principal, needs, type)
+  if (needs !== null) requirePermission(principal, needs, type, id)
 }
 
 function entryOf(catalog: Catalog, type: string): CatalogEntry {

@@ -17,11 +17,13 @@ import {
   type Server,
   type ServerOptions as NodeServerOptions,
 } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../protocol/index.ts'
 import { headFault, isWebSocketUpgrade } from './request-head.ts'
 import type { SocketRequests } from './socket-requests.ts'
+import type { TlsOptions, TlsPair } from './tls.ts'
 
 /** Longer than the idle timeout of proxies in front of the master, so that the proxy closes the connection. */
 const KEEP_ALIVE_MS = 75_000
@@ -30,6 +32,7 @@ const KEEP_ALIVE_MS = 75_000
  */
 const LIMITS = { headersWithinMs: 10_000, requestWithinMs: 30_000, lookEveryMs: 1_000, connections: 120_000 }
 export type ServerLimits = Readonly<typeof LIMITS>
+export type ServedTls = Pick<TlsOptions, 'pair' | 'minVersion'>
 export interface Address {
   readonly host: string
   readonly port: number
@@ -39,6 +42,7 @@ export interface Address {
  * Node's default of 511, thousands of workers that reconnect lose their first packet and try again a second later.
  */
 const ACCEPT_BACKLOG = 4_096
+const HANDSHAKE_WITHIN_MS = 10_000
 
 /** Handles what arrives at a server. */
 export interface HttpHandlers {
@@ -62,10 +66,14 @@ export class HttpServer {
   readonly #server: Server
   /** All open connections, also those that were upgraded. */
   readonly #sockets = new Set<Socket>()
+  readonly #tls: ServedTls | null
   #handlers: HttpHandlers
 
-  /** @param lower Lower limits for tests. */
-  constructor(handlers: HttpHandlers, lower: Partial<ServerLimits> = {}) {
+  /**
+   * @param lower Lower limits for tests.
+   * @param tls Null: plain HTTP.
+   */
+  constructor(handlers: HttpHandlers, lower: Partial<ServerLimits> = {}, tls: ServedTls | null = null) {
     const limits = { ...LIMITS, ...lower }
     this.#handlers = handlers
     const options: NodeServerOptions & UpgradeChoice = {
@@ -81,7 +89,8 @@ export class HttpServer {
         isWebSocketUpgrade(request) && this.#handlers.requests.count(request.socket) === 0,
     }
     const app: RequestListener = (request, response) => this.#handlers.app(request, response)
-    this.#server = createServer(options, app)
+    this.#server = tls === null ? createServer(options, app) : createTlsServer({ ...options, ...secure(tls) }, app)
+    this.#tls = tls
     // Node drops further headers silently; one more shows that there were too many.
     this.#server.maxHeadersCount = MAX_HEADERS + 1
     this.#server.maxConnections = limits.connections
@@ -99,6 +108,12 @@ export class HttpServer {
   /** Replaces what handles the requests from now on. */
   use(handlers: HttpHandlers): void {
     this.#handlers = handlers
+  }
+
+  /** Uses another certificate for new connections. Those that are open stay. */
+  replaceCertificate(pair: TlsPair): void {
+    if (this.#server instanceof TlsServer && this.#tls !== null)
+      this.#server.setSecureContext(secure({ ...this.#tls, pair }))
   }
 
   /** Starts listening. @returns the port. @throws {Error} if the address cannot be used. */
@@ -150,6 +165,11 @@ export class HttpServer {
     this.#handlers.onRefusal(status)
     rejectRaw(socket, status, detail, this.#handlers.requestId())
   }
+}
+
+/** The options of a server with TLS. Renegotiation is off with TLS 1.3, and limited by Node with 1.2. */
+function secure({ pair: { cert, key }, minVersion }: ServedTls) {
+  return { cert, key, minVersion, ALPNProtocols: ['http/1.1'], handshakeTimeout: HANDSHAKE_WITHIN_MS }
 }
 
 /** Writes a refusal to a socket that has no response object, and closes it. */

@@ -9,13 +9,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ReadyBody } from '../../protocol/index.ts'
 import type { Clock } from '../../runtime/index.ts'
-import { HttpServer, rejectRaw, type Address } from './server.ts'
+import { HttpServer, rejectRaw, type Address, type HttpHandlers, type ServedTls } from './server.ts'
 import { SocketRequests } from './socket-requests.ts'
 
 const RETRY_AFTER = { 'retry-after': '2' }
 
 export interface StartupListenerDeps {
   readonly address: Address
+  /** Null: plain HTTP. */
+  readonly tls: ServedTls | null
   readonly clock: Clock
   readonly requestId: () => string
   /** Holds an upgrade or calls `refuse`; without a detail it gets the one of every request. */
@@ -37,7 +39,7 @@ export class StartupListener {
     const { requestId, clock, onUpgrade } = deps
     this.#deps = deps
     this.#startedMs = clock.monotonicMs()
-    this.server = new HttpServer({
+    const handlers: HttpHandlers = {
       requestId,
       requests: new SocketRequests(),
       onRefusal: () => undefined,
@@ -47,7 +49,8 @@ export class StartupListener {
         onUpgrade(request, socket, head, (status, detail = this.#detail()) =>
           rejectRaw(socket, status, detail, requestId(), status === 503 ? RETRY_AFTER : {}),
         ),
-    })
+    }
+    this.server = new HttpServer(handlers, {}, deps.tls)
   }
 
   /** @returns the port. @throws {Error} if the address cannot be used. */

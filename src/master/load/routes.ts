@@ -18,6 +18,8 @@ import { LoadSamples, type LoadSample } from './load-samples.ts'
 import { loadOf, type LoadOptions, type Workforce } from './load.ts'
 
 export interface Load extends Part {
+  /** The newest samples of a type, oldest first; empty without a queue, and if the newest one is too old. */
+  samples(type: string): readonly LoadSample[]
   /** The slots of a type at the target wait of the settings; undefined without a sample, or without a queue. */
   wantedSlots(type: string, workforce: Workforce): number | undefined
 }
@@ -53,6 +55,7 @@ export function createLoad(deps: LoadDeps): Load {
     routes: [loadRoute({ workforce, current, isBatch: (type) => batchTypes.includes(type), targetWaitSeconds })],
     start: () => samples.start(),
     stop: () => samples.stop(),
+    samples: current,
     wantedSlots: (type, staff) => {
       const ofType = current(type)
       return ofType.length === 0

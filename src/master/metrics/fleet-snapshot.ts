@@ -4,9 +4,12 @@
  * list of revisions. Callers during a read share its result.
  */
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { WorkerState } from '../../protocol/index.ts'
+import type { WorkerFacts } from '../../diagnosis/index.ts'
+import { RESERVED_METRICS, type WorkerState } from '../../protocol/index.ts'
 import type { Counts, GroupTotals, RolloutHead, WorkerRow } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { reservedValue, summaryOf } from '../registry/index.ts'
+import { WorkerFactsReader } from './worker-facts.ts'
 import { troubleOf, type Trouble } from './worst-workers.ts'
 
 const FRESH_MS = 5_000
@@ -22,9 +25,19 @@ export interface WorkerNumbers {
   readonly behind: boolean
   readonly lastSeenMs: number
   /** null before the first stats frame. */
-  readonly stats: { readonly slots: number; readonly cpuPct: number; readonly rssMb: number } | null
+  readonly stats: {
+    readonly slots: number
+    readonly cpuPct: number
+    readonly rssMb: number
+    readonly ts: number
+  } | null
+  readonly hasError: boolean
+  /** Runs under the applied config, from the newest stats frame; null if none has failed, or if it does not say. */
+  readonly runs: { readonly done: number; readonly failed: number } | null
   /** What is wrong under its revision; null if nothing is, or without a revision. */
   readonly trouble: Trouble | null
+  /** What explanations say of it; null for a worker without a problem. */
+  readonly facts: WorkerFacts | null
 }
 export interface TypeNumbers {
   readonly type: string
@@ -93,19 +106,21 @@ async function take({
   }
 }
 
-async function workersOf(backend: MasterDeps['backend'], { type }: CatalogEntry): Promise<readonly WorkerNumbers[]> {
+async function workersOf(backend: MasterDeps['backend'], entry: CatalogEntry): Promise<readonly WorkerNumbers[]> {
+  const { type } = entry
+  const facts = new WorkerFactsReader(entry)
   const found: WorkerNumbers[] = []
   for (let after: string | null = null; ;) {
     const page: readonly WorkerRow[] = await backend.workers.page(type, after, PAGE)
-    found.push(...page.map(numbersOf))
+    for (const row of page) found.push(numbersOf(row, facts))
     const last = page.at(-1)
     if (last === undefined) return found // A byte limit may end a page early, so a short page need not be the last.
     after = last.id
   }
 }
 
-function numbersOf(row: WorkerRow): WorkerNumbers {
-  const { id, state, connected, conn, appliedGen, config, lastSeenAtMs, stats } = row
+function numbersOf(row: WorkerRow, facts: WorkerFactsReader): WorkerNumbers {
+  const { id, state, connected, conn, appliedGen, config, lastError, lastSeenAtMs, stats } = row
   return {
     id,
     state,
@@ -113,20 +128,26 @@ function numbersOf(row: WorkerRow): WorkerNumbers {
     behind: appliedGen !== null && appliedGen < config.gen,
     lastSeenMs: lastSeenAtMs,
     stats: stats === null ? null : headOf(stats),
+    hasError: lastError !== null,
+    runs: runsOf(stats),
     trouble: troubleOf(row),
+    facts: facts.ofProblem(row),
   }
+}
+
+/** Metrics come last in a stored frame, so the slots before them are not searched. */
+function runsOf(stats: WorkerRow['stats']): WorkerNumbers['runs'] {
+  const metrics = stats?.slice(stats.lastIndexOf('"metrics":')) ?? null
+  const count = (name: string): number => reservedValue(metrics, name) ?? 0
+  const failed = count(RESERVED_METRICS.runsFailed) + count(RESERVED_METRICS.slotFailures)
+  return failed === 0 ? null : { failed, done: count(RESERVED_METRICS.runsOk) }
 }
 
 /** `m1/7` is the seventh connection of the master `m1`. */
 const masterOf = (conn: string | null): string | null => conn?.slice(0, conn.lastIndexOf('/')) ?? null
 
-const HEAD = /^\{"slots":(?<slots>\d+),"cpu_pct":(?<cpu>[^,]+),"rss_mb":(?<rss>[^,]+),/
-
-/** These three fields come first in a stored frame. Frames can be large, and usually nothing has to be parsed. */
+/** Frames can be large, and usually nothing has to be parsed. */
 function headOf(text: string): WorkerNumbers['stats'] {
-  const head = HEAD.exec(text)?.groups
-  if (head !== undefined)
-    return { slots: Number(head['slots']), cpuPct: Number(head['cpu']), rssMb: Number(head['rss']) }
-  const stats = JSON.parse(text) as { slots: number; cpu_pct: number; rss_mb: number }
-  return { slots: stats.slots, cpuPct: stats.cpu_pct, rssMb: stats.rss_mb }
+  const { slots, cpu_pct: cpuPct, rss_mb: rssMb, ts } = summaryOf(text)
+  return { slots, cpuPct, rssMb, ts }
 }

@@ -4,7 +4,7 @@
  * costs the store the same as one (D48). `ts` is the time of the snapshot.
  */
 import { API_PREFIX, OverviewBody, toSeconds, type WorkerState } from '../../protocol/index.ts'
-import { covers } from '../auth/index.ts'
+import { covers, workerFilter, type Principal } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import { totalsBody } from '../queue/index.ts'
 import { overviewOfReports } from '../rollouts/index.ts'
@@ -18,14 +18,24 @@ export function overviewRoute(snapshot: () => Promise<FleetSnapshot>): Route {
     needs: 'read',
     response: OverviewBody,
     summary: 'Counts of workers, slots, tasks and stream entries of each type that the token covers, up to 5 s old.',
-    handle: async ({ principal }) => {
-      const { takenMs, types } = await snapshot()
-      const shown = types
-        .filter(({ type }) => covers(principal, type))
-        .map((each) => [each.type, overviewOf(each)] as const)
-      return { body: { ts: toSeconds(takenMs), automations: Object.fromEntries(shown) } }
-    },
+    handle: async ({ principal }) => ({ body: overviewBody(shownSnapshot(await snapshot(), principal)) }),
   })
+}
+
+/** @returns the types that the principal covers, with the workers that it may read. */
+export function shownSnapshot(fleet: FleetSnapshot, principal: Principal): FleetSnapshot {
+  const types = fleet.types.filter(({ type }) => covers(principal, type))
+  return { ...fleet, types: types.map((numbers) => shownNumbers(numbers, principal)) }
+}
+
+function shownNumbers(numbers: TypeNumbers, principal: Principal): TypeNumbers {
+  const shows = workerFilter(principal, 'read', numbers.type)
+  return shows === null ? numbers : { ...numbers, workers: numbers.workers.filter(({ id }) => shows(id)) }
+}
+
+export function overviewBody({ takenMs, types }: FleetSnapshot): OverviewBody {
+  const shown = types.map((each) => [each.type, overviewOf(each)] as const)
+  return { ts: toSeconds(takenMs), automations: Object.fromEntries(shown) }
 }
 
 /** @returns the slots of the connected workers of a type, from their newest statistics. */
@@ -59,11 +69,15 @@ function overviewOf(numbers: TypeNumbers): OverviewBody['automations'][string] {
 function workersOf(workers: readonly WorkerNumbers[]): OverviewBody['automations'][string]['workers'] {
   const states: Record<WorkerState, number> = { IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 }
   let connected = 0
+  let inError = 0
   let behind = 0
   for (const worker of workers) {
     states[worker.state] += 1
-    if (worker.masterId !== null) connected += 1
+    if (worker.masterId !== null) {
+      connected += 1
+      if (worker.state === 'ERROR') inError += 1
+    }
     if (worker.behind) behind += 1
   }
-  return { total: workers.length, connected, behind, ...states }
+  return { total: workers.length, connected, behind, ...states, connected_in_error: inError }
 }

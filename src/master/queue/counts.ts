@@ -2,7 +2,7 @@
 import { toSeconds, type QueueCountsBody, type QueuePause, type QueueTotals } from '../../protocol/index.ts'
 import type { Counts, Pause } from '../../storage/index.ts'
 
-export function countsBody({ tiers: [high, normal, low], inFlight, scheduled, dead }: Counts): QueueCountsBody {
+function countsBody({ tiers: [high, normal, low], inFlight, scheduled, dead }: Counts): QueueCountsBody {
   return { high, normal, low, in_flight: inFlight, scheduled, dead }
 }
 

@@ -1,9 +1,8 @@
 /**
  * @module master/queue/inspect
- * Serves the queue and its dead letters, and replays dead tasks (D9, D29, D48, D50, D56). Bodies are inserted into the
+ * Serves the queue and its dead letters, and replays dead tasks (D9, D29, D50, D56). Bodies are inserted into the
  * response as the stored text.
  */
-import { Type } from 'typebox'
 import {
   API_PREFIX,
   ClearedBody,
@@ -12,23 +11,20 @@ import {
   MAX_SHOWN_GROUPS,
   NBody,
   nQuery,
-  QUEUE_SAMPLES,
   QueueBody,
-  QueueSample,
-  QueueStatsQuery,
   ReplayedBody,
   SelectBody,
   SelectedBody,
 } from '../../protocol/index.ts'
-import type { DeadRow, QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
+import type { QueueRow, QueueTicket, Tasks } from '../../storage/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import { requirePermission } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { Inspections, InspectionBody } from '../inspections/index.ts'
 import { pauseBody } from './counts.ts'
+import { deadText } from './dead-text.ts'
 import { groupBody } from './groups.ts'
-import { historyText } from './run-history.ts'
-import type { Samples } from './samples.ts'
+import type { Replays } from './replays.ts'
 import type { TypeQueue } from './type-queue.ts'
 
 /** Tasks whose bodies one step reads: the limit of lists in the store. */
@@ -38,13 +34,16 @@ const DEAD = `${AUTOMATION}/dead`
 
 export interface InspectDeps {
   readonly tasks: Tasks
-  readonly samples: Pick<Samples, 'read'>
   readonly inspections: Inspections
   readonly queueOf: (type: string) => TypeQueue
+  readonly replays: Replays
 }
 
+const OF_ANY_GROUP = { group: null, before: null } as const
+const NO_PATTERN = async (): Promise<null> => null
+
 export function inspectRoutes(deps: InspectDeps): readonly Route[] {
-  return [queueRoute(deps), statsRoute(deps), deadRoute(deps), replayRoute(deps), selectRoute(deps), clearRoute(deps)]
+  return [queueRoute(deps), deadRoute(deps), replayRoute(deps), selectRoute(deps), clearRoute(deps)]
 }
 
 function queueRoute({ tasks, inspections }: InspectDeps): Route {
@@ -58,21 +57,6 @@ function queueRoute({ tasks, inspections }: InspectDeps): Route {
     summary: 'The next pending tasks, in the order in which they will be reserved.',
     handle: (request) =>
       inspections.respond(request, (out) => writeQueue(out, tasks, request.entry, request.query.n ?? DEFAULT_N.queue)),
-  })
-}
-
-function statsRoute({ samples }: InspectDeps): Route {
-  return route({
-    method: 'GET',
-    path: `${AUTOMATION}/queue/stats`,
-    access: 'scoped',
-    needs: 'read',
-    query: QueueStatsQuery,
-    response: Type.Array(QueueSample),
-    summary: 'Task counts, one sample per 15 s of the last hour, oldest first; empty if this master has just started.',
-    handle: ({ params, query }) => ({
-      body: samples.read(params.type, query.since ?? 0, query.limit ?? QUEUE_SAMPLES),
-    }),
   })
 }
 
@@ -92,7 +76,7 @@ function deadRoute({ tasks, inspections }: InspectDeps): Route {
   })
 }
 
-function replayRoute({ queueOf }: InspectDeps): Route {
+function replayRoute({ queueOf, replays }: InspectDeps): Route {
   return route({
     method: 'POST',
     path: `${DEAD}/replay`,
@@ -105,13 +89,17 @@ function replayRoute({ queueOf }: InspectDeps): Route {
     example: { n: 10 },
     summary: 'Puts dead tasks back into the normal tier, oldest death first, with their attempts reset.',
     handle: async ({ params, body }) => {
-      const replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead)
+      let replayed = 0
+      await replays.run(params.type, OF_ANY_GROUP, NO_PATTERN, async (id) => {
+        replayed = await queueOf(params.type).replay(body.n ?? DEFAULT_N.dead, id)
+        return replayed
+      })
       return { body: { replayed }, audit: { count: replayed } }
     },
   })
 }
 
-function selectRoute({ queueOf }: InspectDeps): Route {
+function selectRoute({ queueOf, replays }: InspectDeps): Route {
   return route({
     method: 'POST',
     path: `${DEAD}/select`,
@@ -123,8 +111,15 @@ function selectRoute({ queueOf }: InspectDeps): Route {
     example: { action: 'replay', task_ids: ['order-7'] },
     summary: 'Replays or removes the dead tasks with the given ids; one outcome per id, in order.',
     handle: async ({ params, principal, body: { action, task_ids: ids } }) => {
-      requirePermission(principal, action === 'remove' ? 'purge' : 'operate')
-      const selected = await queueOf(params.type).applyToDead(action, ids)
+      requirePermission(principal, action === 'remove' ? 'purge' : 'operate', params.type)
+      const apply = (replay?: string) => queueOf(params.type).applyToDead(action, ids, replay)
+      let selected: Awaited<ReturnType<typeof apply>> = []
+      if (action === 'remove') selected = await apply()
+      else
+        await replays.run(params.type, OF_ANY_GROUP, NO_PATTERN, async (id) => {
+          selected = await apply(id)
+          return selected.filter((each) => each === 'replayed').length
+        })
       const count = selected.filter((each) => each !== 'not_dead').length
       return {
         body: { results: ids.map((id, at) => ({ task_id: id, outcome: selected[at] })) },
@@ -196,10 +191,4 @@ async function writeDead(out: InspectionBody, tasks: Tasks, type: string, n: num
 
 function queueText({ id, attempt, body }: QueueRow): string {
   return `{"id":${JSON.stringify(id)},"attempt":${attempt},${body.slice(1)}`
-}
-
-function deadText({ id, attempt, maxAttempts, lastError, diedAtMs: diedAt, body, ...history }: DeadRow): string {
-  const attempts = `"attempt":${attempt},"max_attempts":${maxAttempts}`
-  const death = `"last_error":${JSON.stringify(lastError)},"died_at":${diedAt / 1_000}`
-  return `{"id":${JSON.stringify(id)},${attempts},${death}${historyText(history)},${body.slice(1)}`
 }

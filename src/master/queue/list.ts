@@ -1,7 +1,7 @@
 /**
  * @module master/queue/list
- * Lists tasks by place, label and text, page by page (D116). The store reads rows; the filters run here, on text that
- * the byte rate of inspections has paced, so a filter never occupies the store.
+ * Lists tasks by place, worker, label and text, page by page (D116). The store reads rows; the filters run here, on
+ * text that the byte rate of inspections has paced, so a filter never occupies the store.
  */
 import {
   API_PREFIX,
@@ -37,6 +37,7 @@ export function listRoute({ tasks, inspections }: ListDeps): Route {
     response: TaskListBody,
     summary:
       'The tasks of one place, or of all, that have all labels and contain the text in id or JSON, ignoring case. ' +
+      'With worker_id, only those that this worker has in flight. ' +
       'Examines up to 5,000 tasks; cursor continues behind them, and is null at the end.',
     handle: (request) => {
       const { type } = request.params
@@ -68,7 +69,8 @@ class TaskList {
   #bytes = 0
 
   constructor(tasks: Pick<Tasks, 'list'>, type: string, query: TaskListQuery) {
-    const { place, limit = TASK_PAGE.limit, cursor } = query
+    const { worker_id: worker, limit = TASK_PAGE.limit, cursor } = query
+    const place = query.place ?? (worker === undefined ? undefined : 'in_flight')
     this.#tasks = tasks
     this.#type = type
     this.#places = place === undefined ? PLACES : [place]
@@ -140,12 +142,13 @@ const cursorOf = ({ place, after, skip }: Position): string => `${place}.${after
  *
  * @throws {FleetError} INVALID if a label is not `key:value`.
  */
-function filterOf({ label = [], text }: TaskListQuery): ((task: ListedTask) => boolean) | null {
-  if (label.length === 0 && text === undefined) return null
+function filterOf({ label = [], text, worker_id: holder }: TaskListQuery): ((task: ListedTask) => boolean) | null {
+  if (label.length === 0 && text === undefined && holder === undefined) return null
   const labels = label.map(splitLabel)
   const wanted = text?.toLowerCase()
   const inJson = wanted === undefined ? '' : JSON.stringify(wanted).slice(1, -1)
-  return ({ id, body }) => {
+  return ({ id, body, worker }) => {
+    if (holder !== undefined && worker !== holder) return false
     const hasLabels = labels.every(([key, value]) => body.includes(`${JSON.stringify(key)}:${JSON.stringify(value)}`))
     if (!hasLabels || (labels.length > 0 && !isLabelled(body, labels))) return false
     if (wanted === undefined) return true

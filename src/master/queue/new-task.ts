@@ -101,7 +101,8 @@ function delayFault({ delay_seconds: delay, not_before: notBefore }: TaskBody, n
   return notBefore - nowMs / 1_000 > MAX_DELAY_SECONDS ? 'must not be more than a year ahead' : null
 }
 
-function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
+/** Faults of a payload. Pointers start at the task body. */
+export function payloadFaults(payload: unknown, entry: CatalogEntry): readonly FieldError[] {
   return (entry.validatePayload?.(payload) ?? []).map((fault) => ({ ...fault, path: `/payload${fault.path}` }))
 }
 

@@ -1,7 +1,7 @@
 /**
  * @module master/queue/queue
  * The task queues of all automation types: their routes, the calls that the RPC of workers uses, the sweep, the
- * samples, and the tick that checks the queues for waiting reserves every second.
+ * rollups, and the tick that checks the queues for waiting reserves every second.
  */
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import { LogThrottle } from '../../runtime/index.ts'
@@ -21,15 +21,20 @@ import { RateLimiter, type Route } from '../http/index.ts'
 import { regressionsIn } from '../regressions.ts'
 import { BackendTime } from './backend-time.ts'
 import { cancelRoutes } from './cancel.ts'
+import { deadGroupRoutes } from './dead-groups.ts'
 import { findRoute } from './find.ts'
 import { setGroupPolicies } from './groups.ts'
+import { historyRoutes } from './history-routes.ts'
 import { inspectRoutes } from './inspect.ts'
+import { Latencies } from './latencies.ts'
 import { listRoute } from './list.ts'
 import { RUN_ITEMS } from './batcher.ts'
+import { Replays } from './replays.ts'
 import { describeAll, locateAll, outcomeRoutes } from './outcomes.ts'
 import { pauseRoutes } from './pause.ts'
 import { QueueMetrics } from './queue-metrics.ts'
-import { Samples } from './samples.ts'
+import { countDead, replayDead, type DeadToReplay } from './replay-dead.ts'
+import { RollupRecorder } from './rollup-recorder.ts'
 import { submitRoutes } from './submit.ts'
 import { Sweeper } from './sweep.ts'
 import { TaskWaits } from './task-waits.ts'
@@ -42,6 +47,8 @@ const TICK_MS = 1_000
 export interface QueueDeps extends MasterDeps {
   /** What the live masters implement. If left out, there is no other master. */
   readonly releases?: MasterReleases
+  /** Whether this master samples the queues for all masters. If left out, it does. */
+  readonly isSampling?: () => boolean
   /** Whether new tasks are rejected for now. */
   readonly isOverloaded: () => boolean
   /** Called with leases that a cancel has ended. */
@@ -59,8 +66,11 @@ export class Queue implements Part {
   /** By automation type. */
   readonly #queues: ReadonlyMap<string, TypeQueue>
   readonly #sweeper: Sweeper
-  readonly #samples: Samples
+  readonly #rollups: RollupRecorder
+  /** By automation type. */
+  readonly #latencies: ReadonlyMap<string, Latencies>
   readonly #waits: TaskWaits
+  readonly #replays: Replays
   /** What `start` began; each call ends one of them. */
   readonly #ends: (() => void)[] = []
 
@@ -70,9 +80,11 @@ export class Queue implements Part {
     this.#logThrottle = new LogThrottle(deps.clock)
     this.#backendTime = new BackendTime(deps)
     this.#waits = this.#createWaits()
+    this.#replays = new Replays(deps)
+    this.#latencies = new Map([...deps.catalog.keys()].map((type) => [type, new Latencies(deps.clock)]))
     this.#queues = this.#createQueues()
     this.#sweeper = this.#createSweeper()
-    this.#samples = this.#createSamples()
+    this.#rollups = this.#createRollups()
     this.routes = this.#createRoutes()
   }
 
@@ -85,13 +97,13 @@ export class Queue implements Part {
       backend.bus.onSignal((signal) => this.#onSignal(signal)),
     )
     this.#sweeper.start(this.#batchTypes())
-    this.#samples.start()
+    this.#rollups.start()
   }
 
   async stop(): Promise<void> {
     for (const end of this.#ends.splice(0)) end()
     this.close()
-    await Promise.all([this.#sweeper.stop(), this.#samples.stop()])
+    await Promise.all([this.#sweeper.stop(), this.#rollups.stop()])
   }
 
   /**
@@ -127,6 +139,17 @@ export class Queue implements Part {
     this.#queues.get(type)?.dismiss(id)
   }
 
+  /** Counts dead tasks of a group, or of all groups if it is null. */
+  countDead(type: string, of: Parameters<typeof countDead>[2]): ReturnType<typeof countDead> {
+    return countDead(this.#deps.backend.tasks, type, of)
+  }
+
+  /** Replays up to `n` dead tasks for an operation. */
+  replayDead(type: string, of: DeadToReplay, n: number): ReturnType<typeof replayDead> {
+    const { tasks } = this.#deps.backend
+    return replayDead({ queue: this.#queueOf(type), tasks, replays: this.#replays }, of, n)
+  }
+
   /** Ends every waiting reserve, and every later one, with an empty result. Called before the process exits. */
   close(): void {
     for (const queue of this.#queues.values()) queue.close()
@@ -155,6 +178,7 @@ export class Queue implements Part {
       timers,
       idempotencyTtlMs: settings.idempotencyTtlSeconds * 1_000,
       maxQueueLength: settings.maxQueueLength,
+      latencies: this.#latenciesOf(type),
       maxOutcomes: settings.maxOutcomes ?? DEFAULT_MAX_OUTCOMES,
       onFinished: (ids) => this.#waits.finished(type, ids),
       onCancelled: (leases) => this.#deps.onCancelled?.(type, leases),
@@ -238,15 +262,18 @@ export class Queue implements Part {
     })
   }
 
-  #createSamples(): Samples {
-    const { backend, clock, log, timers } = this.#deps
-    return new Samples(this.#batchTypes(), {
+  #createRollups(): RollupRecorder {
+    const { backend, clock, isSampling = () => true, log, timers } = this.#deps
+    return new RollupRecorder(this.#batchTypes(), {
       clock,
       timers,
+      rollups: backend.rollups,
       counts: (types) => backend.tasks.counts(types),
+      latencies: (type) => this.#latenciesOf(type),
+      isSampling,
       onFailed: (error) =>
-        this.#logThrottle.run('samples', (suppressed) =>
-          log.warn('failed to count the queues; their statistics have a gap', {
+        this.#logThrottle.run('rollups', (suppressed) =>
+          log.warn('failed to count the queues; their history has a gap', {
             error,
             more_since_last_line: suppressed,
           }),
@@ -254,10 +281,17 @@ export class Queue implements Part {
     })
   }
 
+  #latenciesOf(type: string): Latencies {
+    const latencies = this.#latencies.get(type)
+    if (latencies === undefined) throw new TypeError(`no automation of type "${type}" is installed`)
+    return latencies
+  }
+
   #createRoutes(): readonly Route[] {
     const { backend, clock, inspections, isOverloaded, log, random, releases, settings } = this.#deps
     const backendNowMs = (): number => this.#backendTime.nowMs()
     const queueOf = (type: string): TypeQueue => this.#queueOf(type)
+    const replays = this.#replays
     return [
       ...submitRoutes({
         clock,
@@ -269,6 +303,8 @@ export class Queue implements Part {
         queueOf,
         refused: this.#metrics.refused,
         limiter: new RateLimiter(clock, settings.submitRpsPerToken),
+        ownLimiter: new RateLimiter(clock, 0),
+        liveMasters: () => Math.max(1, releases?.masters?.length ?? 1),
       }),
       ...outcomeRoutes(this.#waits, backend.tasks),
       findRoute({
@@ -276,7 +312,9 @@ export class Queue implements Part {
         describe: (type, ids) => describeAll(backend.tasks, type, ids),
       }),
       listRoute({ tasks: backend.tasks, inspections }),
-      ...inspectRoutes({ tasks: backend.tasks, samples: this.#samples, inspections, queueOf }),
+      ...inspectRoutes({ tasks: backend.tasks, inspections, queueOf, replays }),
+      ...historyRoutes({ clock, inspections, rollups: backend.rollups, types: () => this.#batchTypes(), backendNowMs }),
+      ...deadGroupRoutes({ tasks: backend.tasks, inspections, queueOf, replays }),
       ...cancelRoutes({ queueOf, releases }),
       ...pauseRoutes({ backend, clock, log, releases, backendNowMs, queueOf }),
     ]

@@ -25,6 +25,7 @@ import { inSpan, traceHeadersOf, type Span, type TraceHeaders } from '../../runt
 import type { NewTask, SubmitItemResult } from '../../storage/index.ts'
 import type { Static } from 'typebox'
 import type { MasterReleases } from '../master-releases.ts'
+import type { Principal } from '../auth/index.ts'
 import { route, type RateLimiter, type Route } from '../http/index.ts'
 import { newTask, remainingFaults, taskFaults, traceOf, type NewTaskDeps } from './new-task.ts'
 import type { TypeQueue } from './type-queue.ts'
@@ -44,6 +45,10 @@ export interface SubmitDeps extends NewTaskDeps {
   /** What the live masters implement. If left out, there is no other master. */
   readonly releases?: MasterReleases | undefined
   readonly limiter: RateLimiter
+  /** Limits the tokens that have a rate of their own. */
+  readonly ownLimiter: RateLimiter
+  /** The number of masters among which such a rate is divided, 1 or more. */
+  readonly liveMasters: () => number
   readonly isOverloaded: () => boolean
   readonly queueOf: (type: string) => TypeQueue
   /** Rejected tasks by automation type and reason. */
@@ -75,7 +80,7 @@ function singleRoute(deps: SubmitDeps): Route {
     handle: async ({ entry, principal, body, exactBody, header }) => {
       const trace = traceOf(header)
       const submit = async (span: Span): Promise<SubmitResult> => {
-        admit(deps, entry, principal.key, 1)
+        admit(deps, entry, principal, 1)
         const upgrade = deps.releases?.faultOf(body) ?? null
         if (upgrade !== null) throw counted(deps, entry, 'upgrading', upgrade)
         const faults = remainingFaults(body, entry, deps)
@@ -117,7 +122,7 @@ function batchRoute(deps: SubmitDeps): Route {
     summary: 'Queues up to 1,000 tasks; one result each, in order.',
     reads: TRACE_HEADERS,
     handle: async ({ entry, principal, body, exactBody, header }) => {
-      admit(deps, entry, principal.key, body.tasks.length)
+      admit(deps, entry, principal, body.tasks.length)
       const tasks = { bodies: body.tasks, exactBodies: exactBody.tasks, trace: traceOf(header) }
       const results = await submitBatch(deps, entry, tasks)
       return {
@@ -153,7 +158,7 @@ const notBatch = ({ type }: CatalogEntry): FleetError =>
   new FleetError('BAD_REQUEST', `"${type}" is not a batch automation and accepts no tasks`)
 
 /** @throws {FleetError} BAD_REQUEST if the automation accepts no tasks; OVERLOADED; RATE_LIMITED. */
-function admit(deps: SubmitDeps, entry: CatalogEntry, key: string, count: number): void {
+function admit(deps: SubmitDeps, entry: CatalogEntry, { key, submitRps }: Principal, count: number): void {
   if (entry.validatePayload === null) throw counted(deps, entry, 'not_batch', notBatch(entry))
   if (deps.isOverloaded()) {
     throw counted(
@@ -165,7 +170,9 @@ function admit(deps: SubmitDeps, entry: CatalogEntry, key: string, count: number
       }),
     )
   }
-  const retryAfterSeconds = deps.limiter.take(key, count)
+  const retryAfterSeconds =
+    deps.limiter.take(key, count) ??
+    (submitRps === undefined ? null : deps.ownLimiter.take(key, count, submitRps / deps.liveMasters()))
   if (retryAfterSeconds !== null) {
     throw counted(
       deps,

@@ -23,6 +23,7 @@ import {
   type NewPause,
   type NewTask,
   type Pause,
+  type ReplayPace,
   type SubmitItemResult,
   type SweepResult,
   type Tasks,
@@ -30,6 +31,7 @@ import {
 import { createBatcher } from './batcher.ts'
 import { isBoundedInFlight } from './groups.ts'
 import { TaskDispatcher, type TaskDispatcherDeps } from './task-dispatcher.ts'
+import type { Latencies } from './latencies.ts'
 import type { ReserveOptions } from './waiters.ts'
 
 /** Dead tasks that one call of the store replays or removes: at most 6.25 MiB of bodies (D84). */
@@ -46,6 +48,16 @@ type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker sent it. */
 export type NackOptions = Omit<NackItem, 'jitter'>
 
+/** Which tasks of a group to replay or to remove, as `applyToDeadGroup` of the store. */
+export interface DeadGroupAction {
+  readonly group: string
+  readonly action: 'replay' | 'remove'
+  readonly diedBeforeMs: number
+  readonly pace?: ReplayPace | undefined
+  /** The id of the replay. */
+  readonly replay?: string | undefined
+}
+
 /** A lease to extend, and the progress of its task. */
 export type LeaseExtension = Omit<ExtendItem, 'visibilityMs'>
 
@@ -56,6 +68,8 @@ export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
   readonly maxQueueLength: number
   /** Drops the oldest outputs of a full store. @returns whether there were any. */
   readonly makeCapacity: () => Promise<boolean>
+  /** Measures how long the tasks wait and run. */
+  readonly latencies: Latencies
   /** The most outcomes that are retained. */
   readonly maxOutcomes: number
   /** Called with tasks that this master has ended, after their settle. */
@@ -73,6 +87,7 @@ export class TypeQueue {
   readonly #dispatcher: TaskDispatcher
   readonly #submits: Batcher<NewTask, SubmitItemResult>
   readonly #acks: Batcher<DoneTask, Settled>
+  readonly #latencies: Latencies
   readonly #maxOutcomes: number
   readonly #onFinished: (ids: readonly string[]) => void
   readonly #onCancelled: TypeQueueDeps['onCancelled']
@@ -86,6 +101,7 @@ export class TypeQueue {
     this.entry = entry
     this.#tasks = tasks
     this.#random = deps.random
+    this.#latencies = deps.latencies
     this.#dispatcher = new TaskDispatcher(entry, { ...deps, release: (leases) => this.#releaseUndelivered(leases) })
     this.#submits = createBatcher(
       withCapacityRetry(deps.makeCapacity, (items) => {
@@ -129,18 +145,28 @@ export class TypeQueue {
     return outcomes
   }
 
-  reserve(options: ReserveOptions): Promise<readonly Lease[]> {
-    return this.#dispatcher.reserve(options)
+  async reserve(options: ReserveOptions): Promise<readonly Lease[]> {
+    const { onLeases } = options
+    const onMeasured = (leases: readonly Lease[]): boolean => {
+      this.#latencies.leased(leases)
+      return onLeases?.(leases) ?? true
+    }
+    const measured = onLeases === undefined ? options : { ...options, onLeases: onMeasured }
+    const leases = await this.#dispatcher.reserve(measured)
+    this.#latencies.leased(leases)
+    return leases
   }
 
   async ack(leases: readonly DoneTask[]): Promise<readonly Settled[]> {
     const results = await this.#acks.add(leases)
+    this.#latencies.ended(leases.filter((_, at) => results[at] === 'ok'))
     this.#onFinished(leases.map(({ id }) => id))
     return results
   }
 
   async release(leases: readonly LeaseRef[]): Promise<readonly Settled[]> {
     const outcomes = await this.#releases.addEach(leases)
+    this.#latencies.dropped(leases)
     this.wake(count(outcomes, (outcome) => outcome === 'ok'))
     return allSucceeded(outcomes)
   }
@@ -152,19 +178,20 @@ export class TypeQueue {
   async nack(nacks: readonly NackOptions[]): Promise<readonly Nacked[]> {
     const outcomes = await this.#nacks.addEach(nacks.map((options) => ({ ...options, jitter: this.#random.unit() })))
     this.wake(count(outcomes, (outcome) => outcome === 'scheduled')) // The dispatcher reads when the next retry is due.
+    this.#latencies.ended(nacks.filter((_, at) => isEnd(outcomes[at])))
     this.#leasesEnded(count(outcomes, (outcome) => outcome === 'dead'))
     this.#onFinished(nacks.filter((_, at) => outcomes[at] === 'dead').map(({ id }) => id))
     return allSucceeded(outcomes)
   }
 
   /** Replays at most `n` tasks, oldest death first. A task that dies again meanwhile is not replayed a second time. */
-  async replay(n: number): Promise<number> {
+  async replay(n: number, replay?: string): Promise<number> {
     const { type } = this.entry
     const newestDeath = n > DEAD_PIECE ? await this.#tasks.newestDeath(type) : undefined
     let replayed = 0
     while (replayed < n) {
       const wanted = Math.min(DEAD_PIECE, n - replayed)
-      const done = await this.#tasks.replay(type, wanted, newestDeath)
+      const done = await this.#tasks.replay(type, wanted, newestDeath, replay)
       replayed += done
       this.wake(done)
       if (done < wanted) break
@@ -173,12 +200,16 @@ export class TypeQueue {
   }
 
   /** Acts on exactly these dead tasks. @returns one outcome each, in order; `not_dead` for a repeated id. */
-  async applyToDead(action: 'replay' | 'remove', ids: readonly string[]): Promise<readonly Selected[]> {
+  async applyToDead(
+    action: 'replay' | 'remove',
+    ids: readonly string[],
+    replay?: string,
+  ): Promise<readonly Selected[]> {
     const outcomes = new Map<string, Selected>()
     const named = [...new Set(ids)]
     for (let from = 0; from < named.length; from += DEAD_PIECE) {
       const piece = named.slice(from, from + DEAD_PIECE)
-      const done = await this.#tasks.applyToDead(this.entry.type, action, piece)
+      const done = await this.#tasks.applyToDead(this.entry.type, action, piece, replay)
       this.wake(count(done, (outcome) => outcome === 'replayed'))
       for (const [at, outcome] of done.entries()) outcomes.set(piece[at] ?? '', outcome)
     }
@@ -187,6 +218,44 @@ export class TypeQueue {
       outcomes.delete(id)
       return outcome
     })
+  }
+
+  /**
+   * Replays or removes at most `most` tasks of a group, oldest death first.
+   *
+   * @returns `delayMs`: when the task after the last one would be due; 0 without a pace. `isComplete`: no task is left.
+   */
+  async applyToDeadGroup(
+    { group, action, diedBeforeMs, pace, replay }: DeadGroupAction,
+    most: number,
+  ): Promise<{ readonly done: number; readonly isComplete: boolean; readonly delayMs: number }> {
+    const delayOf = (index: number): number =>
+      pace === undefined ? 0 : Math.round(pace.delayMs + index * pace.intervalMs)
+    let done = 0
+    while (done < most) {
+      const paced = pace === undefined ? undefined : { ...pace, delayMs: delayOf(done) }
+      const n = Math.min(DEAD_PIECE, most - done)
+      const { type } = this.entry
+      const acted = await this.#tasks
+        .applyToDeadGroup(type, group, action, diedBeforeMs, n, paced, replay)
+        .catch((error: unknown) => {
+          if (done === 0) throw error
+          return null // The earlier pieces count. The caller continues with the rest.
+        })
+      if (acted === null) break
+      // After a paced replay the dispatcher reads when the next task is due.
+      if (action === 'replay') this.wake(pace === undefined ? acted : Math.min(acted, 1))
+      done += acted
+      if (acted === 0) return { done, isComplete: true, delayMs: delayOf(done) }
+    }
+    return { done, isComplete: false, delayMs: delayOf(done) }
+  }
+
+  /** Replays a dead task with another body. @returns false if it is not dead since `diedAtMs`. */
+  async replayEdited(id: string, diedAtMs: number, body: string): Promise<boolean> {
+    const isReplayed = await this.#tasks.replayEdited(this.entry.type, id, diedAtMs, body)
+    this.wake(isReplayed ? 1 : 0)
+    return isReplayed
   }
 
   /** Removes exactly these tasks unless they are dead. @returns one result each, in order. */
@@ -199,6 +268,7 @@ export class TypeQueue {
       for (const [at, result] of done.entries()) results.set(piece[at] ?? '', result)
       this.#onFinished(piece.filter((_, at) => done[at]?.kind === 'cancelled'))
       const ended = done.flatMap((result, at) => endedLease(piece[at] ?? '', result))
+      this.#latencies.dropped(ended)
       if (ended.length > 0) this.#onCancelled(ended)
       this.#leasesEnded(ended.length)
     }
@@ -210,8 +280,10 @@ export class TypeQueue {
   }
 
   /** Reserves lease nothing from now on, and those that wait keep waiting (D106). */
-  pause(pause: NewPause): Promise<Pause> {
-    return this.#tasks.pause(this.entry.type, pause)
+  async pause(pause: NewPause): Promise<Pause> {
+    const stored = await this.#tasks.pause(this.entry.type, pause)
+    if (stored.untilMs !== null) this.wake() // The dispatcher knows only the end of the pause that this one replaces.
+    return stored
   }
 
   /** @returns false if the queue was not paused. */
@@ -307,6 +379,9 @@ function replacedBy(outcome: SubmitItemResult | Error): readonly string[] {
   if (outcome instanceof Error || outcome.kind !== 'queued') return []
   return outcome.replaced === undefined ? [] : [outcome.replaced]
 }
+
+/** Whether a nack counted. */
+const isEnd = (outcome: Nacked | Error | undefined): boolean => outcome === 'scheduled' || outcome === 'dead'
 
 const isPendingImmediately = ({ notBeforeMs }: NewTask): boolean => notBeforeMs === undefined
 

@@ -24,7 +24,7 @@ import {
   type JsonObject,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import { actorOf } from '../auth/index.ts'
+import { actorOf, requirePermission } from '../auth/index.ts'
 import { checkNotAfter, NOT_AFTER, route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import { runBulkChange, unknownRevision, type Stored } from './bulk-change.ts'
 import type { PlannedItem } from './bulk-plan.ts'
@@ -141,6 +141,7 @@ async function applyRevision(
   { master, signals, announce }: RegistryRouteDeps,
 ): Promise<HandlerResult> {
   const { entry, body, principal } = request
+  for (const { worker_id: id } of body.workers) requirePermission(principal, 'configure', entry.type, id)
   const faults = bodyFaults(body, entry)
   if (faults.length > 0) throw new FleetError('INVALID', faults)
   const { revision } = body

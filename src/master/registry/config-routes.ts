@@ -14,7 +14,7 @@ import {
   ValidatedBody,
   type JsonObject,
 } from '../../protocol/index.ts'
-import type { Backend } from '../../storage/index.ts'
+import type { Backend, Ref } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { actorOf, requirePermission, type Principal } from '../auth/index.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
@@ -29,7 +29,7 @@ import { refOf, WORKER, type RegistryRouteDeps } from './worker-path.ts'
 const CONFIG = `${WORKER}/config`
 
 /** The config fields that the permission `operate` may set. All others need `configure` (D86). */
-const OPERATED_FIELDS: ReadonlySet<string> = new Set(['enabled', 'slots'])
+export const OPERATED_FIELDS: ReadonlySet<string> = new Set(['enabled', 'slots'])
 
 const DEFAULT_HISTORY_ROWS = 20
 /** A config may have up to 256 KiB. */
@@ -72,7 +72,7 @@ async function changeConfig(
   const ref = refOf(request)
   const actor = actorOf(request.principal, request.header('muster-actor'))
   const patch = request.body as JsonObject
-  requireChangePermission(request.principal, patch)
+  requireChangePermission(request.principal, ref, patch)
   const { epoch, gen, conn, changed, shown } = await patcher.apply({
     ref,
     entry: request.entry,
@@ -95,8 +95,9 @@ async function changeConfig(
 }
 
 /** @throws {FleetError} FORBIDDEN if the patch sets a field that `operate` does not cover, without `configure`. */
-function requireChangePermission(principal: Principal, patch: JsonObject): void {
-  if (!Object.keys(patch).every((name) => OPERATED_FIELDS.has(name))) requirePermission(principal, 'configure')
+function requireChangePermission(principal: Principal, { type, id }: Ref, patch: JsonObject): void {
+  if (Object.keys(patch).every((name) => OPERATED_FIELDS.has(name))) return
+  requirePermission(principal, 'configure', type, id)
 }
 
 function dryRunRoute(backend: Backend): Route {

@@ -21,10 +21,12 @@ import {
   secretValues,
   type FieldError,
   type JsonObject,
+  type Permission,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Backend, EnrolmentRule } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { mayAccessPattern, workerFilter, type Principal } from '../auth/index.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import { unknownRevision } from './bulk-change.ts'
 import { below, variantOf } from './bulk-routes.ts'
@@ -56,8 +58,9 @@ export function enrolmentRoutes({ backend }: Pick<MasterDeps, 'backend'>): reado
       audit: 'enrolment.delete',
       summary: 'Removes a rule. Workers that it enrolled keep their configs.',
       response: EnrolmentRemovedBody,
-      handle: async ({ entry, params }) => {
+      handle: async ({ entry, params, principal }) => {
         const name = params['enrolment'] ?? ''
+        await requireStoredRule({ principal, entry, name }, backend)
         if (!(await backend.enrolments.remove(entry.type, name))) throw unknownRule(entry, name)
         return { body: { enrolment: name, removed: true } }
       },
@@ -69,16 +72,17 @@ export function enrolmentRoutes({ backend }: Pick<MasterDeps, 'backend'>): reado
       needs: 'read',
       summary: 'The enrolment rules of a type, in the order in which they are tried: by name.',
       response: EnrolmentsBody,
-      handle: async ({ entry }) => {
+      handle: async ({ entry, principal }) => {
         const { rules } = await backend.enrolments.list(entry.type)
-        return { body: { enrolments: rules.map((rule) => shown(rule, entry)) } }
+        const visible = rules.filter((rule) => coversRule(principal, 'read', entry, patternsIn(rule)))
+        return { body: { enrolments: visible.map((rule) => shown(rule, entry)) } }
       },
     }),
   ]
 }
 
 async function putRule(
-  { entry, params, body }: RouteRequest<EnrolmentBody>,
+  { entry, params, body, principal }: RouteRequest<EnrolmentBody>,
   { revisions, enrolments }: Pick<Backend, 'revisions' | 'enrolments'>,
 ): Promise<HandlerResult> {
   const name = params['enrolment'] ?? ''
@@ -88,6 +92,8 @@ async function putRule(
     match_labels: body.match_labels ?? {},
     patch: (body.patch ?? {}) as JsonObject,
   }
+  requireRule(principal, entry, parts.id_patterns)
+  await requireStoredRule({ principal, entry, name }, { enrolments })
   const faults = ruleFaults(name, parts, entry)
   if (faults.length > 0) throw new FleetError('INVALID', faults)
   const [fields] = await revisions.get(entry.type, [revision])
@@ -110,6 +116,37 @@ async function putRule(
   // Whether a rule with secrets was equal to the stored one would show whether a guessed secret is right (D89).
   const hasSecrets = secretValues(parts.patch, entry.secrets).length > 0
   return { body: shown(rule, entry), audit: { count: result === 'stored' || hasSecrets ? 1 : 0 } }
+}
+
+/** Whether the principal covers every worker that a rule can select; without patterns it selects any. */
+function coversRule(
+  principal: Principal,
+  permission: Permission,
+  { type }: CatalogEntry,
+  patterns: readonly string[],
+): boolean {
+  if (workerFilter(principal, permission, type) === null) return true
+  return patterns.length > 0 && patterns.every((pattern) => mayAccessPattern(principal, permission, type, pattern))
+}
+
+const patternsIn = ({ body }: EnrolmentRule): readonly string[] => (JSON.parse(body) as RuleBody).id_patterns
+
+/** @throws {FleetError} FORBIDDEN for the stored rule of this name, if it selects workers that are not covered. */
+async function requireStoredRule(
+  { principal, entry, name }: { principal: Principal; entry: CatalogEntry; name: string },
+  { enrolments }: Pick<Backend, 'enrolments'>,
+): Promise<void> {
+  if (workerFilter(principal, 'configure', entry.type) === null) return
+  const stored = (await enrolments.list(entry.type)).rules.find((rule) => rule.name === name)
+  if (stored !== undefined) requireRule(principal, entry, patternsIn(stored))
+}
+
+function requireRule(principal: Principal, entry: CatalogEntry, patterns: readonly string[]): void {
+  if (coversRule(principal, 'configure', entry, patterns)) return
+  throw new FleetError(
+    'FORBIDDEN',
+    'this token is limited to some workers; name id_patterns that can only match these workers',
+  )
 }
 
 function ruleFaults(name: string, { id_patterns, match_labels, patch }: RuleBody, entry: CatalogEntry) {

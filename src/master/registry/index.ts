@@ -1,6 +1,10 @@
 /** The registry of workers: records, configs, statistics, drain, and signals to a worker's socket. */
+export { ageOf, rounded, workerColumns } from './columns.ts'
+export { OPERATED_FIELDS } from './config-routes.ts'
 export type { Announce } from './events.ts'
 export { EnrolmentChooser, type EnrolmentChoice } from './enrolment-chooser.ts'
-export { reservedValue, statsText } from './record.ts'
+export { baseConfig, departureBody, reservedValue, statsText, summaryOf } from './record.ts'
+export { planPatch, type PlannedPatch } from './patch.ts'
 export { createRegistry, type Registry } from './registry.ts'
 export type { SocketSignal } from './signals.ts'
+export { unknownWorker } from './unknown-worker.ts'

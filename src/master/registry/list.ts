@@ -7,6 +7,7 @@ import type { Static } from 'typebox'
 import { RESPONSE_PIECE_BYTES, type WorkersQuery } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { WorkerRow } from '../../storage/index.ts'
+import { workerFilter } from '../auth/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RawJson, type HandlerResult, type RouteRequest, type StreamBody } from '../http/index.ts'
 import { recordText } from './record.ts'
@@ -27,14 +28,14 @@ export async function listWorkers(
   request: RouteRequest<unknown, ListQuery>,
   deps: Pick<MasterDeps, 'backend' | 'inspections'>,
 ): Promise<HandlerResult> {
-  const { entry, query } = request
-  const pages = readPages(entry, query, (after, limit) =>
+  const { entry, query, principal } = request
+  const readPage: ReadPage = (after, limit) =>
     deps.inspections.piece(
       request,
       () => deps.backend.workers.page(entry.type, after, limit, RESPONSE_PIECE_BYTES),
       bytesOf,
-    ),
-  )
+    )
+  const pages = readPages(entry, { ...query, shows: workerFilter(principal, 'read', entry.type) }, readPage)
   const first = await nextPage(pages) // Before the status is sent, so that an unavailable store is still a 503.
   if (first.last) return { body: new RawJson(`[${first.records.join(',')}]`) }
   return {
@@ -72,8 +73,13 @@ const bytesOf = (rows: readonly WorkerRow[]): number =>
     0,
   )
 
-async function* readPages(entry: CatalogEntry, query: ListQuery, readPage: ReadPage): AsyncGenerator<Page> {
-  const unfiltered = query.state === undefined && query.connected === undefined
+interface Selection extends ListQuery {
+  /** Null: every worker is shown. */
+  readonly shows: ((id: string) => boolean) | null
+}
+
+async function* readPages(entry: CatalogEntry, query: Selection, readPage: ReadPage): AsyncGenerator<Page> {
+  const unfiltered = query.state === undefined && query.connected === undefined && query.shows === null
   let left = query.limit ?? Infinity
   let after = query.after ?? null
   for (;;) {
@@ -96,6 +102,7 @@ async function isEnd(last: string | null, readPage: ReadPage): Promise<boolean> 
   return last === null || (await readPage(last, 1)).length === 0
 }
 
-function matches(row: WorkerRow, { state, connected }: ListQuery): boolean {
+function matches(row: WorkerRow, { state, connected, shows }: Selection): boolean {
+  if (shows !== null && !shows(row.id)) return false
   return (state === undefined || row.state === state) && (connected === undefined || row.connected === connected)
 }

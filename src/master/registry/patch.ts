@@ -149,6 +149,27 @@ export async function validatePatch(
   return { valid: true, errors: [], changed: [...changed] }
 }
 
+/** What a PATCH does to one stored config. `before`: the values of the patched fields; null for a field without one. */
+export type PlannedPatch =
+  | { readonly kind: 'refused'; readonly faults: readonly FieldError[] }
+  | {
+      readonly kind: 'planned'
+      readonly text: JsonText
+      readonly changed: readonly string[]
+      readonly before: JsonObject
+    }
+
+/** Decides what a PATCH does to a config. Stores nothing. */
+export function planPatch(entry: CatalogEntry, stored: JsonText, patch: JsonObject): PlannedPatch {
+  const before = currentConfig(entry, stored)
+  const { config, changed } = merged(entry, before, patch)
+  const own = [...forbiddenFaults(patch, entry), ...boundFaults(entry, before, patch, changed)]
+  const checked = own.length > 0 ? own : textOrFaults(config, entry)
+  if (typeof checked !== 'string') return { kind: 'refused', faults: checked }
+  const values = Object.keys(patch).map((name) => [name, before[name] ?? null] as const)
+  return { kind: 'planned', text: checked, changed, before: Object.fromEntries(values) }
+}
+
 /**
  * Returns the config after a PATCH, and the top-level fields that it changes. A secret in the PATCH always counts as
  * changed: otherwise responses, events and the history would show whether a guess equals the stored secret (D89).

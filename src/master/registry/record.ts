@@ -8,19 +8,21 @@
  */
 import {
   BASE_CONFIG_NAMES,
+  CLOSE,
   maskSecrets,
   mergeConfig,
   RESERVED_METRICS,
   RUN_MS_PREFIX,
   toSeconds,
   type ConfigBody,
+  type DepartureBody,
   type HistoryBody,
   type JsonObject,
   type JsonText,
   type Stats,
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
-import type { ConfigRow, HistoryRow, WorkerRow } from '../../storage/index.ts'
+import type { ConfigRow, Departure, HistoryRow, WorkerRow } from '../../storage/index.ts'
 
 /**
  * `summary`: the four base fields of the config, the host name, and statistics without `metrics` and `per_slot` (D47).
@@ -67,12 +69,15 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
     refused_config_gen: reservedValue(row.stats, RESERVED_METRICS.refusedConfigGen),
     config_revision: row.configRevision,
     ended: row.ended,
+    drain_requested_at: row.drainRequest === undefined ? null : toSeconds(row.drainRequest.atMs),
+    drain_requested_by: row.drainRequest?.actor ?? null,
+    departure: departureBody(row),
   })
   const config = shownConfig(entry, row.config.config)
   const parts =
     view === 'summary'
       ? {
-          hardware: hostOf(row.hardware),
+          hardware: JSON.stringify(picked(parseObject(row.hardware), ['hostname'])),
           config: JSON.stringify(picked(config, BASE_CONFIG_NAMES)),
           stats: row.stats === null ? 'null' : summaryStats(row.stats),
         }
@@ -86,11 +91,32 @@ export function recordText(row: WorkerRow, entry: CatalogEntry, view: View): Jso
   return `${plain.slice(0, -1)},"hardware":${hardware},"labels":${labels},"config":${shown},"current_stats":${stats}}`
 }
 
+/** How the last connection of a worker ended; null while it is connected, or if it is not known (D195). */
+export function departureBody({ departure, ended }: Pick<WorkerRow, 'departure' | 'ended'>): DepartureBody | null {
+  if (departure === undefined) return null
+  const { atMs, drain, code, reason } = departure
+  const kind = departureKind(departure, ended)
+  return { kind, at: toSeconds(atMs), by: kind === 'drained' ? (drain?.actor ?? null) : null, code, reason }
+}
+
+function departureKind({ by, code, wasDraining }: Departure, isOrderly: boolean): DepartureBody['kind'] {
+  if (isOrderly) return wasDraining ? 'drained' : 'stopped'
+  return by === 'master' && code !== CLOSE.GOING_AWAY ? 'evicted' : 'lost'
+}
+
 function picked(object: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)))
 }
 
-const hostOf = (hardware: JsonText): JsonText => JSON.stringify(picked(parseObject(hardware), ['hostname']))
+/** The host name of stored hardware. */
+export function hostOf(hardware: JsonText): string {
+  const { hostname } = parseObject(hardware)
+  return typeof hostname === 'string' ? hostname : ''
+}
+
+/** The four base fields of a stored config, with masked secrets. */
+export const baseConfig = (entry: CatalogEntry, stored: JsonText): JsonObject =>
+  picked(shownConfig(entry, stored), BASE_CONFIG_NAMES)
 
 /**
  * Renders one entry of the config history (D39), with masked secrets.
@@ -149,6 +175,17 @@ export function fullStats(stored: JsonText): JsonText {
   return numbers === undefined || stored.startsWith(PER_SLOT, numbers.length)
     ? stored
     : `${numbers}${PER_SLOT}[],${stored.slice(numbers.length)}`
+}
+
+type StatsNumbers = Pick<Stats, 'slots' | 'cpu_pct' | 'rss_mb' | 'ts'>
+
+const HEAD = /^\{"slots":([^,]+),"cpu_pct":([^,]+),"rss_mb":([^,]+),"ts":([^,]+),/
+
+/** Reads the four numbers of a stored frame. They come first, so that a long frame is usually not parsed. */
+export function summaryOf(stored: JsonText): StatsNumbers {
+  const [, slots, cpu, rss, ts] = HEAD.exec(stored) ?? []
+  if (slots !== undefined) return { slots: Number(slots), cpu_pct: Number(cpu), rss_mb: Number(rss), ts: Number(ts) }
+  return parseObject(stored) as unknown as StatsNumbers
 }
 
 export function summaryStats(stored: JsonText): JsonText {

@@ -11,7 +11,8 @@ import type { MasterDeps, Part } from '../deps.ts'
 import { regressionsIn } from '../regressions.ts'
 import { EventPublisher, type Announce } from './events.ts'
 import { registryRoutes } from './routes.ts'
-import type { CancelledLease } from '../../storage/index.ts'
+import type { CancelledLease, Ref } from '../../storage/index.ts'
+import { drainWorkers } from './drain.ts'
 import { Signals, type SignalListener, type SocketSignal } from './signals.ts'
 import type { RegistryRouteDeps } from './worker-path.ts'
 
@@ -22,6 +23,13 @@ export interface Registry {
   cancelled(type: string, leases: readonly CancelledLease[]): void
   /** Calls `listener` with every signal for a socket of this master. @returns a function that unsubscribes. */
   onSignal(listener: SignalListener): () => void
+  /**
+   * Drains workers: they finish their tasks and exit. Repeating it changes nothing.
+   *
+   * @param actor Who requests it.
+   * @returns false for a worker without a record, in the order of the refs.
+   */
+  drain(refs: readonly Ref[], actor: string): Promise<readonly boolean[]>
   /** Publishes an event about a worker. */
   readonly announce: Announce
 }
@@ -54,6 +62,7 @@ export function createRegistry(
       events.flush()
     },
     signal: (signal) => signals.send(signal),
+    drain: (refs, actor) => drainWorkers(refs, actor, { master: deps, signals, announce, onDrain }),
     cancelled: (type, leases) => void signals.cancelled(type, leases),
     onSignal: (listener) => signals.on(listener),
     announce,

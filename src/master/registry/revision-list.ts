@@ -4,6 +4,7 @@
  */
 import { toSeconds, type RevisionsBody, RevisionsBody as Response } from '../../protocol/index.ts'
 import type { RevisionRow } from '../../storage/index.ts'
+import { workersShown } from '../auth/index.ts'
 import { route, type Route } from '../http/index.ts'
 import type { RegistryRouteDeps } from './worker-path.ts'
 
@@ -18,11 +19,14 @@ export function revisionListRoute(
     needs: 'read',
     summary: 'The revisions of a type, newest first: the workers that use each, what workers did, the worst workers.',
     response: Response,
-    handle: async ({ entry }) => {
+    handle: async ({ entry, principal }) => {
       const rows = await master.backend.revisions.list(entry.type)
       const isUsed = rows.some(({ workers }) => workers > 0)
       const worst = isUsed ? await worstWorkers(entry.type) : new Map<string, never>()
-      return { body: { revisions: rows.map((row) => revisionBody(row, worst.get(row.name) ?? [])) } }
+      const shows = workersShown(principal)
+      const shown = (row: RevisionRow): readonly Item['worst'][number][] =>
+        [...(worst.get(row.name) ?? [])].filter(({ worker_id: id }) => shows(entry.type, id))
+      return { body: { revisions: rows.map((row) => revisionBody(row, shown(row))) } }
     },
   })
 }

@@ -17,10 +17,12 @@ import {
 } from '../../protocol/index.ts'
 import type { Backend } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
+import { actorOf } from '../auth/index.ts'
 import { RawJson, route, type Route } from '../http/index.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { claimRoutes } from './claims.ts'
 import { configRoutes } from './config-routes.ts'
+import { drainWorkers } from './drain.ts'
 import { enrolmentRoutes } from './enrolment-routes.ts'
 import { listWorkers } from './list.ts'
 import { fullStats, recordText, summaryStats } from './record.ts'
@@ -95,22 +97,22 @@ function statsRoute({ backend, inspections }: MasterDeps): Route {
   })
 }
 
-function drainRoute({ master: { backend }, signals, announce, onDrain }: RegistryRouteDeps): Route {
+function drainRoute(deps: RegistryRouteDeps): Route {
   return route({
     method: 'POST',
     path: `${WORKER}/drain`,
     access: 'scoped',
     needs: 'operate',
     audit: 'worker.drain',
+    refuses: ['INVALID'], // A wrong name of the caller.
     summary: 'Drains a worker: it finishes its work and exits.',
     response: DrainBody,
+    reads: { 'muster-actor': 'Who drains the worker: 1 to 128 printable ASCII characters, shown with the drain.' },
     handle: async (request) => {
       const ref = refOf(request)
-      const [drained] = await backend.workers.drain([ref])
-      if (drained?.kind !== 'draining') throw unknownWorker(ref)
-      onDrain(ref)
-      await signals.drain(ref, drained.conn)
-      announce('worker.draining', ref, { state: 'DRAINING', draining: true })
+      const actor = actorOf(request.principal, request.header('muster-actor'))
+      const [isDraining] = await drainWorkers([ref], actor, deps)
+      if (isDraining !== true) throw unknownWorker(ref)
       return { body: { worker_id: ref.id, drain: 'requested' } }
     },
   })

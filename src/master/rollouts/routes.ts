@@ -22,6 +22,7 @@ import {
   toSeconds,
 } from '../../protocol/index.ts'
 import type { RolloutReport } from '../../storage/index.ts'
+import { workersShown } from '../auth/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import { route, type HandlerResult, type Route, type RouteRequest } from '../http/index.ts'
 import { headOf, headText } from './heads.ts'
@@ -107,7 +108,18 @@ function listRoute({ backend }: RolloutDeps): Route {
     needs: 'read',
     summary: 'The reports of the rollouts of a type, by name.',
     response: RolloutsBody,
-    handle: async ({ entry }) => ({ body: { rollouts: (await backend.rollouts.list(entry.type)).map(shown) } }),
+    handle: async ({ entry: { type }, principal }) => {
+      const reports = (await backend.rollouts.list(type)).map(shown)
+      const shows = workersShown(principal)
+      return {
+        body: {
+          rollouts: reports.map((each) => ({
+            ...each,
+            worst: each.worst.filter(({ worker }) => shows(type, worker)),
+          })),
+        },
+      }
+    },
   })
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../protocol/index.ts'
 import type { CatalogEntry } from '../../automation/index.ts'
 import type { Claim, PoolItem, Pools } from '../../storage/index.ts'
+import type { PoolWaiters } from '../pools/index.ts'
 import { RawJson } from '../http/index.ts'
 import type { Methods } from './caller.ts'
 import { extended, held, only } from './primitives.ts'
@@ -20,7 +21,7 @@ import { extended, held, only } from './primitives.ts'
 type DeclaredPool = CatalogEntry['pools'] extends ReadonlyMap<string, infer P> ? P : never
 type WireItem = RpcParams<'pool.put'>['items'][number]
 
-export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${string}`>> {
+export function poolMethods(pools: Pools, waiters: PoolWaiters): Methods<Extract<RpcMethod, `pool.${string}`>> {
   return {
     'pool.put': async ({ pool, items }, { entry }, { items: exactItems }) => {
       const declared = declaredPool(entry, pool)
@@ -35,15 +36,18 @@ export function poolMethods(pools: Pools): Methods<Extract<RpcMethod, `pool.${st
         ],
       }
     },
-    'pool.claim': async ({ pool, hold_ms: holdMs, n: asked, match }, { entry, workerId, budget }) => {
+    'pool.claim': async (params, { entry, workerId, budget }) => {
+      const { pool, hold_ms: holdMs, n: asked, match, slot_id: slotId = null, task_id: taskId = null } = params
       declaredPool(entry, pool)
+      const holder = { type: entry.type, slotId, taskId }
       const n = asked ?? 1
       const most = Math.min(n * MAX_BODY_BYTES, MAX_RESPONSE_BYTES)
       const claims = await budget.read(
         most,
-        async () => only(await pools.claim(pool, [{ owner: workerId, n, holdMs, match: match ?? {} }])),
+        async () => only(await pools.claim(pool, [{ owner: workerId, holder, n, holdMs, match: match ?? {} }])),
         charsOf,
       )
+      waiters.claimed(pool, { ...holder, workerId }, claims.length > 0)
       return new RawJson(`{"claims":[${claims.map(claimText).join(',')}]}`)
     },
     'pool.extend': async ({ pool, id, token, hold_ms: holdMs }, { entry }) => {

@@ -25,6 +25,7 @@ import {
   type RpcMethod,
 } from '../../protocol/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
+import type { PoolWaiters } from '../pools/index.ts'
 import type { LeaseRef } from '../../storage/index.ts'
 import { RawJson, route, type HandlerResult, type StreamBody } from '../http/index.ts'
 import type { Queue } from '../queue/index.ts'
@@ -49,8 +50,8 @@ interface RpcRequest {
   readonly id?: RequestId
 }
 
-export function createRpc(deps: MasterDeps, queue: Queue): Part {
-  const rpc = new Rpc(deps, queue)
+export function createRpc(deps: MasterDeps, queue: Queue, waiters: PoolWaiters): Part {
+  const rpc = new Rpc(deps, queue, waiters)
   return {
     routes: [
       route({
@@ -66,7 +67,7 @@ export function createRpc(deps: MasterDeps, queue: Queue): Part {
         bodyInFull: RpcBody,
         example: { jsonrpc: '2.0', id: 1, method: 'tasks.reserve', params: { limit: 1, wait_ms: 0 } },
         response: RpcResponsesBody,
-        secondMedia: LINES_TYPE,
+        otherMedia: [LINES_TYPE],
         others: { 204: { description: 'All calls were notifications, which have no response.' } },
         summary:
           'JSON-RPC 2.0 of a worker: tasks, pools, locks, counters, key-value store, messages. ' +
@@ -88,12 +89,12 @@ class Rpc {
   readonly #methods: Methods<RpcMethod>
   readonly #errors: Counter
 
-  constructor(deps: MasterDeps, queue: Queue) {
+  constructor(deps: MasterDeps, queue: Queue, waiters: PoolWaiters) {
     this.#deps = deps
     this.#queue = queue
     this.#methods = {
       ...taskMethods(queue),
-      ...poolMethods(deps.backend.pools),
+      ...poolMethods(deps.backend.pools, waiters),
       ...primitiveMethods(deps.backend, deps.catalog),
     }
     this.#errors = new Counter({

@@ -105,7 +105,7 @@ class CollectedOutputs implements OutputSink {
       else if (infinite !== undefined) this.#refuse(type, workerId, 'invalid', `${infinite}: is too large for a number`)
       else if (this.#bytes >= REFUSE_BYTES_IN_ALL)
         this.#refuse(type, workerId, 'overload', 'too many outputs are waiting for the store')
-      else this.#add(collector, entryText(output, payload))
+      else this.#add(collector, entryText(workerId, output, payload))
     }
   }
 
@@ -181,6 +181,8 @@ class CollectedOutputs implements OutputSink {
 }
 
 /** The stored form. The id is inserted when it is read. */
-function entryText({ slot_id: slotId, ts }: Output, payload: unknown): JsonText {
-  return `{"slot_id":${slotId},"ts":${ts},"payload":${JSON.stringify(payload)}}`
+function entryText(workerId: string, { slot_id: slotId, ts, task_id: taskId }: Output, payload: unknown): JsonText {
+  const task = taskId === undefined ? '' : `,"task_id":${JSON.stringify(taskId)}`
+  const from = `"slot_id":${slotId},"ts":${ts},"worker_id":${JSON.stringify(workerId)}${task}`
+  return `{${from},"payload":${JSON.stringify(payload)}}`
 }

@@ -4,6 +4,7 @@
  * appended, as server-side apply merges them. Otherwise the status would always differ from the written one and be
  * written again without end.
  */
+import { CONTROL_RUNS } from '../../runtime/index.ts'
 import { interned } from '../interned.ts'
 import { MAX_MESSAGE_CHARS, type Condition, type ConditionStatus } from './schema.ts'
 
@@ -50,12 +51,9 @@ function conditionOf(
   }
 }
 
-// oxlint-disable-next-line no-control-regex -- The pattern finds control characters.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
-
 /** Cuts to at most `max` characters on one line; text that was cut ends in an ellipsis. */
 export function cleanText(text: string, max: number): string {
-  const cleaned = text.toWellFormed().replaceAll(CONTROL, ' ').trim()
+  const cleaned = text.toWellFormed().replaceAll(CONTROL_RUNS, ' ').trim()
   if (cleaned.length <= max) return interned(cleaned)
   const characters = [...cleaned]
   return interned(characters.length <= max ? cleaned : `${characters.slice(0, max - 1).join('')}…`)

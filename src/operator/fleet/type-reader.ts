@@ -18,7 +18,7 @@ import type { CatalogType, CallRefusal, TypeReach, TypeReading } from './ports.t
 import { Records, type RecordsDeps, type Sequence, type Source } from './records.ts'
 
 /** A page is parsed without a break, and several types may be read simultaneously, so the numbers are small. */
-const PAGE_ROWS: Readonly<Record<TypeReading, number>> = { configs: 100, labels: 500 }
+const PAGE_ROWS: Readonly<Record<TypeReading, number>> = { configs: 250, labels: 500 }
 const LIST_MS = { withFeed: 60_000, without: 10_000 } as const
 /** Between the starts of two fast lists. A fast list is also followed by a pause as long as itself. */
 const FAST_GAP_MS = 1_000

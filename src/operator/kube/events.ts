@@ -7,6 +7,7 @@
 import { Buffer } from 'node:buffer'
 import {
   BoundedMap,
+  CONTROL_RUNS,
   retryAfterDelayMs,
   Signal,
   sleep,
@@ -35,8 +36,6 @@ const MAX_NOTE_BYTES = 1_024
 const MAX_NAME_CHARS = 253
 /** Length of `.` and 16 hexadecimal digits. */
 const SUFFIX_CHARS = 17
-// oxlint-disable-next-line no-control-regex -- The pattern finds control characters.
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -80,7 +79,7 @@ interface Series {
 
 /** The message on one line, cut between two characters. */
 function noteOf(message: string): string {
-  const bytes = Buffer.from(message.replaceAll(CONTROLS, ' ').toWellFormed())
+  const bytes = Buffer.from(message.replaceAll(CONTROL_RUNS, ' ').toWellFormed())
   if (bytes.length <= MAX_NOTE_BYTES) return bytes.toString()
   let end = MAX_NOTE_BYTES
   while (isContinuation(bytes[end])) end -= 1

@@ -20,6 +20,8 @@ const CALL_CONNECTIONS = 160
 const CONNECT_MS = 2_000
 const HEADERS_MS = 10_000
 const CALL_MS = 15_000
+/** How long credentials are used before they are read again: they come from files, or from a program. */
+const CREDENTIALS_MS = 1_000
 /** A watch without data for this long is half-open: a bookmark arrives about every minute. */
 const IDLE_MS = 90_000
 /** Below the 90 s after which the API server closes an idle connection. */
@@ -79,6 +81,7 @@ export interface TransportDeps {
 }
 
 interface Pools {
+  readonly tls: Credentials['tls']
   readonly identity: string
   readonly calls: Agent
   readonly watches: Agent
@@ -89,6 +92,7 @@ export class PooledTransport implements ClosableTransport {
   readonly #deps: TransportDeps
   readonly #draining = new Set<Pools>()
   #pools: Pools | undefined
+  #known: { readonly credentials: Credentials; readonly untilMs: number } | undefined
 
   constructor(deps: TransportDeps) {
     this.#deps = deps
@@ -132,13 +136,13 @@ export class PooledTransport implements ClosableTransport {
   }
 
   async #call<T>(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse<T>> {
-    const whole = new Deadline(this.#deps.timers, signal)
-    const headers = new Deadline(this.#deps.timers, whole.signal)
+    const { clock, timers } = this.#deps
+    const deadline = new Deadline(timers, signal)
+    const untilMs = clock.monotonicMs() + CALL_MS
     try {
-      whole.set(CALL_MS)
-      headers.set(HEADERS_MS)
-      const response = await this.#send(request, 'calls', headers.signal)
-      headers.end()
+      deadline.set(HEADERS_MS)
+      const response = await this.#send(request, 'calls', deadline.signal)
+      deadline.set(untilMs - clock.monotonicMs())
       const body = await readBody(response, request.maxBytes)
       return {
         status: response.statusCode,
@@ -147,17 +151,16 @@ export class PooledTransport implements ClosableTransport {
         bytes: body.length,
       }
     } catch (error) {
-      if (whole.hasExpired || headers.hasExpired) throw tooLate(error)
+      if (deadline.hasExpired) throw tooLate(error)
       throw asKubeError(error, signal)
     } finally {
-      headers.end()
-      whole.end()
+      deadline.end()
     }
   }
 
   async #send(request: KubeRequest, pool: 'calls' | 'watches', signal: AbortSignal): Promise<Response> {
     const { server } = this.#deps.identity
-    const credentials = await this.#deps.identity.credentials()
+    const credentials = await this.#credentials()
     signal.throwIfAborted() // An exec plugin may have taken long.
     const agent = this.#poolsOf(credentials)[pool]
     let response: Response
@@ -176,8 +179,18 @@ export class PooledTransport implements ClosableTransport {
       throw error
     }
     this.#deps.onRequest?.(request.method, String(response.statusCode), server.host)
+    if (response.statusCode === 401) this.#known = undefined
     if (response.statusCode >= 300) throw await this.#refusal(response)
     return response
+  }
+
+  async #credentials(): Promise<Credentials> {
+    const { clock, identity } = this.#deps
+    const nowMs = clock.monotonicMs()
+    if (this.#known !== undefined && nowMs < this.#known.untilMs) return this.#known.credentials
+    const credentials = await identity.credentials()
+    this.#known = { credentials, untilMs: nowMs + CREDENTIALS_MS }
+    return credentials
   }
 
   async #refusal(response: Response): Promise<KubeError> {
@@ -187,9 +200,10 @@ export class PooledTransport implements ClosableTransport {
   }
 
   #poolsOf({ tls }: Credentials): Pools {
-    const identity = JSON.stringify(tls)
     const known = this.#pools
-    if (known?.identity === identity) return known
+    if (known?.tls === tls) return known
+    const identity = JSON.stringify(tls)
+    if (known?.identity === identity) return (this.#pools = { ...known, tls })
     const options: Agent.Options = {
       pipelining: 1,
       allowH2: false,
@@ -200,6 +214,7 @@ export class PooledTransport implements ClosableTransport {
       connect: { timeout: CONNECT_MS, ...tls },
     }
     this.#pools = {
+      tls,
       identity,
       calls: new Agent({ ...options, connections: CALL_CONNECTIONS }),
       watches: new Agent(options),
@@ -214,17 +229,31 @@ export class PooledTransport implements ClosableTransport {
   }
 }
 
-/** Aborts after a time that can be reset, or together with its parent. */
+/**
+ * Aborts after a time that can be reset, or together with its parent. It must be ended. `AbortSignal.any` would do the
+ * same without an end, for 12 instead of 1.5 µs.
+ */
 class Deadline {
   readonly #timers: Timers
+  readonly #parent: AbortSignal
   readonly #abort = new AbortController()
-  readonly signal: AbortSignal
   #cancel: () => void = () => {}
   hasExpired = false
 
   constructor(timers: Timers, parent: AbortSignal) {
     this.#timers = timers
-    this.signal = AbortSignal.any([parent, this.#abort.signal])
+    this.#parent = parent
+    if (parent.aborted) this.#abort.abort(parent.reason)
+    else parent.addEventListener('abort', this)
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Called when the parent aborts. */
+  handleEvent(): void {
+    this.#abort.abort(this.#parent.reason)
   }
 
   set(ms: number): void {
@@ -237,6 +266,7 @@ class Deadline {
 
   end(): void {
     this.#cancel()
+    this.#parent.removeEventListener('abort', this)
   }
 }
 

@@ -14,8 +14,23 @@ export type MasterSignal =
   | { readonly kind: 'config_changed'; readonly ref: Ref; readonly conn: string; readonly gen: number }
   | { readonly kind: 'drain' | 'replaced'; readonly ref: Ref; readonly conn: string }
   | { readonly kind: 'cancelled'; readonly ref: Ref; readonly conn: string; readonly leases: readonly LeaseRef[] }
+  | { readonly kind: 'read_logs'; readonly ref: Ref; readonly conn: string; readonly read: LogRead }
+  | { readonly kind: 'logs'; readonly ref: Ref; readonly conn: string; readonly read: LogsRead }
   | { readonly kind: 'wake'; readonly type: string }
   | { readonly kind: 'finished'; readonly type: string; readonly ids: readonly string[] }
+
+/** A request to read the log of a worker. `replyTo`: the `conn` of the signal with the result. */
+interface LogRead {
+  readonly id: string
+  readonly replyTo: string
+  /** The fields of the frame for the worker. */
+  readonly query: JsonText
+}
+/** The result of a {@link LogRead} with the same `id`. */
+interface LogsRead {
+  readonly id: string
+  readonly result: JsonText
+}
 
 /**
  * Messages are delivered at most once, and only to those who listen at that moment. Correctness

@@ -49,11 +49,12 @@ export interface DeadLetters {
    * @param n At most this many tasks, 1 to 500.
    * @param newestDeath The number of the last death to replay, as `newestDeath` returned it; every dead task if
    *   omitted.
+   * @param replay The id under which the ends of the tasks are counted (replays.ts).
    * @returns how many were replayed; less than `n` if no more matched.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may replay up to `n` further tasks.
    * @see D84
    */
-  replay(type: string, n: number, newestDeath?: number): Promise<number>
+  replay(type: string, n: number, newestDeath?: number, replay?: string): Promise<number>
   /**
    * Returns the death number of the newest dead task. Deaths are numbered in their order.
    *
@@ -76,6 +77,7 @@ export interface DeadLetters {
    * @param type The automation type.
    * @param action `replay` makes the tasks pending, as the method `replay` does; `remove` deletes them.
    * @param ids 1 to 500 task ids.
+   * @param replay For a replay alone: the id under which the ends of the tasks are counted (replays.ts).
    * @returns `not_dead` if the task is not in the dead-letter queue, also at the second mention of an id.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry; a repeat returns `not_dead`.
    * @see D50
@@ -84,5 +86,6 @@ export interface DeadLetters {
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],
+    replay?: string,
   ): PerItem<'replayed' | 'removed' | 'not_dead'>
 }

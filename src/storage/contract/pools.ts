@@ -29,10 +29,40 @@ export interface Claim extends LeaseRef {
   readonly expiresAtMs: EpochMs
 }
 
+/** Which run of a worker makes a claim. It is shown to people and decides nothing. */
+export interface PoolHolder {
+  /** The automation type of the worker, 1 to 256 characters. */
+  readonly type: string
+  /** 0 or more; `null`: the worker does not report it. */
+  readonly slotId: number | null
+  /** 1 to 256 characters; `null`: the run has no task, or the worker does not report it. */
+  readonly taskId: string | null
+}
+
+/** The holder of a listed claim. */
+interface ListedHolder extends PoolHolder {
+  /** When the claim began. */
+  readonly claimedAtMs: EpochMs
+  /** How many times it was extended. */
+  readonly renewals: number
+}
+
+/** A claim that has not ended, as it is listed. */
+export interface ClaimRow extends LeaseRef {
+  /** The claim ends at this time unless it is extended. */
+  readonly expiresAtMs: EpochMs
+  /** The id of the worker. */
+  readonly owner: string
+  /** `null`: an earlier release made the claim, or no holder was given. */
+  readonly holder: ListedHolder | null
+}
+
 /** One claim of up to `n` items. */
 export interface ClaimRequest {
   /** The worker that claims, 1 to 256 characters. */
   readonly owner: string
+  /** Omitted or `null`: not known. */
+  readonly holder?: PoolHolder | null
   /** 1 to 1,000 items. */
   readonly n: number
   /** How long the claim lasts, 1,000 to 43,200,000 ms. */
@@ -109,6 +139,21 @@ export interface Pools {
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
    */
   list(pool: string, n: number): Promise<{ readonly size: number; readonly items: readonly PoolRow[] }>
+  /**
+   * Lists the claims that have not ended, the first to end first.
+   *
+   * @param pool The name of the pool.
+   * @param n At most this many claims, 1 to 1,000.
+   * @param id Only the claim of this item; `null`: of all items.
+   * @returns `inUse` counts the claims of all items; `{ inUse: 0, claims: [] }` for an unknown pool.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   * @see D186
+   */
+  claims(
+    pool: string,
+    n: number,
+    id: string | null,
+  ): Promise<{ readonly inUse: number; readonly claims: readonly ClaimRow[] }>
   /**
    * Counts the items of pools.
    *

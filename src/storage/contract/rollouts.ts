@@ -3,7 +3,9 @@
  * Defines rollout reports: what the operator says about the rollout of a set, for readers of the master. The store
  * knows nothing of their content. The head is the short part of a report that lists of many types show; it is another
  * text whenever the report is news.
- * @see D148
+ *
+ * Acknowledgements of the attention list are reports too, of `attention/TYPE` instead of a type, with an empty body.
+ * @see D148, D171
  */
 import type { JsonText } from '../../protocol/index.ts'
 

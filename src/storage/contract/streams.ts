@@ -9,7 +9,7 @@ import type { PerItem } from './common.ts'
 export interface StreamEntry {
   /** Grows, sorts as text, and is never used again, also not after the stream was emptied. */
   readonly id: string
-  /** `{"slot_id":…,"ts":…,"payload":…}`, stored as it is. */
+  /** `{"slot_id":…,"ts":…,"worker_id":…,"payload":…}`, stored as it is. */
   readonly entry: JsonText
 }
 

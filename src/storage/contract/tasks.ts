@@ -1,8 +1,8 @@
 /**
  * @module storage/contract/tasks
- * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts defines its
- * dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled, outcomes.ts what is retained of finished
- * tasks, task-lists.ts how they are listed, task-groups.ts in which groups they are leased.
+ * Defines the task queue of each automation type: submit, lease, settle and retry. dead-letters.ts and dead-groups.ts
+ * define its dead-letter queue, pauses.ts its pause, cancels.ts how tasks are cancelled, outcomes.ts what is retained
+ * of finished tasks, task-lists.ts how they are listed, task-groups.ts in which groups they are leased.
  *
  *   scheduled ◀──submit with a later time
  *
@@ -22,6 +22,8 @@ import type { JsonText } from '../../protocol/index.ts'
 import type { RetryPolicy } from '../../runtime/index.ts'
 import type { EpochMs, ExtendHoldResult, LeaseRef, PerItem } from './common.ts'
 import type { Cancels } from './cancels.ts'
+import type { DeadGroups } from './dead-groups.ts'
+import type { Replays } from './replays.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DoneTask, Outcomes } from './outcomes.ts'
 import type { Pause, Pauses } from './pauses.ts'
@@ -246,7 +248,7 @@ export interface Counts {
  * omitted: a result ends early at it, but has at least one task if there is one (D82). A type that was never used is
  * empty. Every method may reject with STORAGE_UNAVAILABLE; those that change something state whether a retry is safe.
  */
-export interface Tasks extends DeadLetters, Outcomes, Pauses, Cancels, TaskLists, TaskGroups {
+export interface Tasks extends DeadLetters, DeadGroups, Replays, Outcomes, Pauses, Cancels, TaskLists, TaskGroups {
   /**
    * Queues tasks at the back of their tiers, those with a later `notBeforeMs` when they are due. Items act in order: a
    * later item sees an earlier one.

@@ -19,10 +19,44 @@ export interface Conn extends Ref {
   readonly conn: string
 }
 
+/** Who closed a connection, and why. */
+export interface ConnectionEnd {
+  /** `network`: it ended without a close frame, so the process was killed, or its network failed. */
+  readonly by: 'worker' | 'master' | 'network'
+  /** The close code (RFC 6455); 1006 without a close frame. */
+  readonly code: number
+  /** At most 123 characters; empty if none was given. */
+  readonly reason: string
+}
+
 /** A connection that ended. */
 export interface EndedConn extends Conn {
   /** The worker said that its process ends in an orderly way (D142). */
   readonly ended?: boolean
+  /** How it ended; omitted if it is not known, because the master of the connection stopped. */
+  readonly end?: ConnectionEnd
+}
+
+/** When a drain was requested, and by whom (D195). */
+export interface DrainRequest {
+  readonly atMs: EpochMs
+  /** 1 to 256 characters. */
+  readonly actor: string
+}
+
+/** How the last connection of a worker that is not connected ended (D195). */
+export interface Departure extends ConnectionEnd {
+  readonly atMs: EpochMs
+  /** Whether a drain was set when it ended. */
+  readonly wasDraining: boolean
+  /** The request of that drain; `null` if there was no drain, or if it is not known. */
+  readonly drain: DrainRequest | null
+}
+
+/** A worker to drain. */
+export interface DrainTarget extends Ref {
+  /** Who requests the drain, 1 to 256 characters; omitted if it is not known. */
+  readonly actor?: string
 }
 
 /** A register frame as a master passes it on. */
@@ -122,6 +156,10 @@ export interface WorkerRow extends Ref {
   /** At most 4,096 characters. */
   readonly lastError: string | null
   readonly draining: boolean
+  /** The request of the drain; omitted without a drain, or if an earlier release has recorded it (D195). */
+  readonly drainRequest?: DrainRequest
+  /** How the last connection ended; omitted while there is one, or if it is not known (D195). */
+  readonly departure?: Departure
   readonly managedBy: string | null
   /** `config_gen` of the newest state frame; `null` before the first one. */
   readonly appliedGen: number | null
@@ -160,8 +198,8 @@ export interface Workers {
    */
   beat(items: readonly WorkerReport[]): PerItem<ReportResult>
   /**
-   * Clears the connection of each record that still has this connection; other records stay unchanged. `ended` of the
-   * record becomes that of the item.
+   * Clears the connection of each record that still has this connection; other records stay unchanged. `ended` and
+   * `departure` of the record become those of the item.
    *
    * @param items The connections that ended.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
@@ -169,14 +207,15 @@ export interface Workers {
   disconnect(items: readonly EndedConn[]): Promise<void>
   /**
    * Sets a drain. It applies to the connected process: to its instance, or to its connection if it sent no instance. If
-   * the worker is not connected, it applies to the process that registers next. Repeating it changes nothing.
+   * the worker is not connected, it applies to the process that registers next. Repeating it changes nothing, also
+   * by another actor.
    *
-   * @param refs The workers.
+   * @param items The workers, and who drains them.
    * @returns the connection to notify, or `not_found`.
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
-   * @see D6, D61
+   * @see D6, D61, D195
    */
-  drain(refs: readonly Ref[]): PerItem<DrainResult>
+  drain(items: readonly DrainTarget[]): PerItem<DrainResult>
   /**
    * Sets or clears the name of the manager of a worker.
    *

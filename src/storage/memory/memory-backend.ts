@@ -14,10 +14,13 @@ import { MemoryBudget } from './memory-budget.ts'
 import { Masters } from './masters.ts'
 import { MemoryConfigs, MemoryStats } from './configs.ts'
 import { MemoryCounters, MemoryKv, MemoryLocks } from './primitives.ts'
+import { MemoryAudit } from './audit.ts'
 import { MemoryEnrolments } from './enrolments.ts'
 import { MemoryPools } from './pools.ts'
 import { MemoryRevisions } from './revisions.ts'
+import { MemoryOperations } from './operations.ts'
 import { MemoryRollouts } from './rollouts.ts'
+import { MemoryRollups } from './rollups.ts'
 import { MemoryStreams } from './streams.ts'
 import { MemoryTasks } from './tasks.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -55,6 +58,9 @@ function partsOf(store: Store, epoch: string): SyncGroups {
     revisions,
     enrolments,
     rollouts: new MemoryRollouts(store),
+    operations: new MemoryOperations(store),
+    audit: new MemoryAudit(store),
+    rollups: new MemoryRollups(store),
     stats: new MemoryStats(records),
     streams: new MemoryStreams(store),
     tasks: new MemoryTasks(store, records),
@@ -94,6 +100,9 @@ export class MemoryBackend implements Backend {
   readonly revisions = this.#groups.revisions
   readonly enrolments = this.#groups.enrolments
   readonly rollouts = this.#groups.rollouts
+  readonly operations = this.#groups.operations
+  readonly audit = this.#groups.audit
+  readonly rollups = this.#groups.rollups
   readonly stats = this.#groups.stats
   readonly streams = this.#groups.streams
   readonly tasks = this.#groups.tasks

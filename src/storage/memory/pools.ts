@@ -10,7 +10,17 @@ import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { EXTEND_LOST, takeWithin } from '../index.ts'
 import { valueOf } from './store.ts'
 import type { Timer } from './timer-queue.ts'
-import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  ClaimRow,
+  ExtendHoldResult,
+  LeaseRef,
+  PoolItem,
+  PoolRow,
+  Pools,
+  Sync,
+} from '../index.ts'
 import type { JsonObject } from '../../protocol/index.ts'
 import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
@@ -29,6 +39,9 @@ interface PooledItem {
   use: number
   /** End of the hold; 0 while free. */
   until: number
+  /** Of the last claim. */
+  owner: string
+  holder: ClaimRow['holder']
   /** Its place among the free or the claimed items. */
   position: Timer<PooledItem> | null
   expiry: Timer<PooledItem> | null
@@ -104,6 +117,13 @@ export class MemoryPools implements Sync<Pools> {
     return { size: items.size, items: takeWithin(items.values(), charsOf, MAX_RESPONSE_BYTES, n).map(show) }
   }
 
+  claims(name: string, n: number, id: string | null): { readonly inUse: number; readonly claims: readonly ClaimRow[] } {
+    const now = this.#store.now()
+    const held = [...this.#of(name).items.values()].filter(({ until }) => until > now)
+    const shown = held.filter((item) => id === null || item.id === id).toSorted(byEnd)
+    return { inUse: held.length, claims: shown.slice(0, n).map(claimRow) }
+  }
+
   sizes(names: readonly string[]): readonly number[] {
     return names.map((name) => this.#of(name).items.size)
   }
@@ -140,6 +160,8 @@ class Pool {
       parsed: null,
       use: (this.#puts += 1),
       until: 0,
+      owner: '',
+      holder: null,
       position: null,
       expiry: null,
     }
@@ -162,7 +184,7 @@ class Pool {
     return item !== undefined && item.use === token && item.until > this.#store.now() ? item : undefined
   }
 
-  claim({ n, holdMs, match }: ClaimRequest): readonly Claim[] {
+  claim({ n, holdMs, match, owner, holder = null }: ClaimRequest): readonly Claim[] {
     const wanted = Object.entries(match)
     const claims: Claim[] = []
     const passed: PooledItem[] = []
@@ -177,6 +199,8 @@ class Pool {
         break
       } else {
         chars += charsOf(item)
+        item.owner = owner
+        item.holder = holder && { ...holder, claimedAtMs: this.#store.now(), renewals: 0 }
         claims.push(this.#hold(item, holdMs))
       }
     }
@@ -186,6 +210,7 @@ class Pool {
 
   extend(item: PooledItem, holdMs: number): number {
     const until = this.#store.now() + holdMs
+    item.holder = item.holder && { ...item.holder, renewals: item.holder.renewals + 1 }
     if (until > item.until) {
       this.#leave(item, this.#claimed)
       item.until = until
@@ -234,6 +259,14 @@ class Pool {
     if (item.position !== null) queue.cancel(item.position)
     item.position = null
   }
+}
+
+function byEnd(a: PooledItem, b: PooledItem): number {
+  return a.until - b.until || (a.id < b.id ? -1 : 1)
+}
+
+function claimRow({ id, use, until, owner, holder }: PooledItem): ClaimRow {
+  return { id, token: use, expiresAtMs: until, owner, holder }
 }
 
 function matches(item: PooledItem, wanted: readonly (readonly [string, unknown])[]): boolean {

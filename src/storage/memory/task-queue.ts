@@ -20,10 +20,11 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { PendingTasks } from './pending-tasks.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
-import { sizeOf } from './task.ts'
+import { newTask, sizeOf } from './task.ts'
 import { pageOf } from './task-pages.ts'
 import { UniqueKeys } from './unique-keys.ts'
 import {
+  CountedReplays,
   dueOf,
   expiryOf,
   extendedDeadline,
@@ -31,7 +32,10 @@ import {
   lastingPause,
   pausedOf,
   totalsOf,
+  replayOf,
   withAttempt,
+  withoutReplay,
+  withReplay,
 } from '../index.ts'
 import { MAX_COUNTED_DUE } from '../../protocol/index.ts'
 import type {
@@ -50,8 +54,11 @@ import type { TokenSequence } from './token-sequence.ts'
 import type { Store } from './store.ts'
 import type { Task } from './task.ts'
 
-/** Shared by all tasks that have not failed. */
-const NO_ATTEMPTS: readonly FailedAttempt[] = []
+interface ReplayOptions {
+  readonly dueAtMs?: number | undefined
+  readonly body?: string
+  readonly replay?: string | undefined
+}
 
 /** What one reserve may still lease and drop. */
 export interface Allowance {
@@ -67,6 +74,7 @@ export class TaskQueue {
   readonly unique: UniqueKeys
   readonly outcomes: RetainedOutcomes
   readonly acked: AckedTokens
+  readonly replays = new CountedReplays()
   readonly totals = { submitted: 0, acked: 0, nacked: 0, died: 0 }
   #cancelled = 0
   readonly #store: Store
@@ -117,41 +125,13 @@ export class TaskQueue {
   }
 
   submit(submitted: NewTask, nowMs: number): void {
-    const { id, tier, ttlMs, maxAttempts, submittedAtMs, body } = submitted
     const dueAtMs = dueOf(submitted, nowMs)
     const isDelayed = dueAtMs > nowMs
-    const task: Task = {
-      id,
-      tier,
-      ttlMs,
-      ownMax: maxAttempts,
-      retainMs: submitted.retainMs ?? null,
-      submitted: submittedAtMs,
-      unique: null,
-      body,
-      place: isDelayed ? 'scheduled' : 'pending',
-      line: tier,
-      at: 0,
-      group: submitted.group ?? '',
-      node: null,
-      expiresAtMs: expiryOf(ttlMs, dueAtMs),
-      attempt: 0,
-      lost: 0,
-      attempts: NO_ATTEMPTS,
-      progress: null,
-      token: 0,
-      worker: '',
-      max: 0,
-      until: 0,
-      deadline: null,
-      due: null,
-      lastError: null,
-      diedAtMs: 0,
-    }
-    this.#live.set(id, task)
+    const task = newTask(submitted, dueAtMs, isDelayed ? 'scheduled' : 'pending')
+    this.#live.set(task.id, task)
     this.#store.budget.add(sizeOf(task))
     if (isDelayed) task.due = this.#scheduled.add(dueAtMs, task)
-    else this.#pending.push(task, tier)
+    else this.#pending.push(task, task.tier)
     if (submitted.unique !== undefined) this.unique.record(submitted.unique, task)
     this.totals.submitted += 1
   }
@@ -203,6 +183,7 @@ export class TaskQueue {
     this.#endLease(task)
     this.#forget(task)
     this.acked.record(task.token, task.id)
+    this.replays.count(replayOf(task.attempts), 'done')
     this.outcomes.keep(task, { kind: 'done', worker: task.worker, result }, maxOutcomes)
     this.totals.acked += 1
   }
@@ -227,6 +208,8 @@ export class TaskQueue {
     task.place = 'dead'
     task.lastError = error
     task.diedAtMs = this.#store.now()
+    this.replays.count(replayOf(task.attempts), 'died')
+    task.attempts = withoutReplay(task.attempts)
     this.dead.add(task)
     this.#store.budget.add(error.length)
     this.totals.died += 1
@@ -246,17 +229,25 @@ export class TaskQueue {
     }
   }
 
-  /** From the dead letters to the back of the normal tier. */
-  replay(task: Task): void {
+  /**
+   * From the dead letters to the back of the normal tier; at `dueAtMs` to the back of its own tier, if that is given.
+   *
+   * @param options `body` replaces that of the task. `replay`: the id of the replay.
+   */
+  replay(task: Task, { dueAtMs, body = task.body, replay }: ReplayOptions = {}): void {
+    this.#store.budget.require(Math.max(0, body.length - task.body.length))
     this.#takeDead(task)
-    task.place = 'pending'
+    task.body = body
     task.attempt = 0
     task.lost = 0
+    task.attempts = withReplay(task.attempts, replay)
     task.lastError = null
-    task.expiresAtMs = expiryOf(task.ttlMs, this.#store.now())
+    task.expiresAtMs = expiryOf(task.ttlMs, dueAtMs ?? this.#store.now())
     this.#live.set(task.id, task)
     this.#store.budget.add(sizeOf(task))
-    this.#pending.push(task, 1)
+    task.place = dueAtMs === undefined ? 'pending' : 'scheduled'
+    if (dueAtMs === undefined) this.#pending.push(task, 1)
+    else task.due = this.#scheduled.add(dueAtMs, task)
   }
 
   /** Removes a task that is not dead; a lease of it ends. @returns where it was. */

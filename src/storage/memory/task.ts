@@ -2,14 +2,16 @@
  * @module storage/memory/task
  * Defines one task of the memory store.
  */
-import { charsOfAttempts } from '../index.ts'
+import { charsOfAttempts, expiryOf } from '../index.ts'
 import { RECORD_OVERHEAD } from './memory-budget.ts'
 import type { GroupNode } from './task-groups.ts'
 import type { Timer } from './timer-queue.ts'
-import type { FailedAttempt, Progress, TaskPlace, Tier, UniqueKey } from '../index.ts'
+import type { FailedAttempt, NewTask, Progress, StoredAttempt, TaskPlace, Tier, UniqueKey } from '../index.ts'
 
 /** About what the object of a failed attempt takes, in characters. */
 const ATTEMPT_OVERHEAD = 64
+/** Shared by all tasks that have not failed. */
+const NO_ATTEMPTS: readonly FailedAttempt[] = []
 
 export interface Task {
   readonly id: string
@@ -21,7 +23,7 @@ export interface Task {
   readonly submitted: number
   /** The unique key that names this task; `null` if none does. */
   unique: Pick<UniqueKey, 'key' | 'until'> | null
-  readonly body: string
+  body: string
   place: TaskPlace | 'cancelled'
   /** The tier in which it waits, if it is pending. */
   line: Tier
@@ -36,7 +38,7 @@ export interface Task {
   attempt: number
   lost: number
   /** The newest attempts that failed. */
-  attempts: readonly FailedAttempt[]
+  attempts: readonly StoredAttempt[]
   /** Of the newest report of a run; null if there was none. */
   progress: Progress | null
   /** Of the newest lease; 0 before the first. */
@@ -61,3 +63,36 @@ export const sizeOf = (task: Pick<Task, 'id' | 'body'> & Partial<Pick<Task, 'att
 
 const sizeOfAttempts = (attempts: readonly FailedAttempt[] = []): number =>
   attempts.length * ATTEMPT_OVERHEAD + charsOfAttempts(attempts)
+
+/** Creates a submitted task, which is in no structure yet. Its ttl counts from `dueAtMs`. */
+export function newTask(submitted: NewTask, dueAtMs: number, place: 'pending' | 'scheduled'): Task {
+  const { id, tier, ttlMs, maxAttempts, submittedAtMs, body } = submitted
+  return {
+    id,
+    tier,
+    ttlMs,
+    ownMax: maxAttempts,
+    retainMs: submitted.retainMs ?? null,
+    submitted: submittedAtMs,
+    unique: null,
+    body,
+    place,
+    line: tier,
+    at: 0,
+    group: submitted.group ?? '',
+    node: null,
+    expiresAtMs: expiryOf(ttlMs, dueAtMs),
+    attempt: 0,
+    lost: 0,
+    attempts: NO_ATTEMPTS,
+    progress: null,
+    token: 0,
+    worker: '',
+    max: 0,
+    until: 0,
+    deadline: null,
+    due: null,
+    lastError: null,
+    diedAtMs: 0,
+  }
+}

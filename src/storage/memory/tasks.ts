@@ -10,10 +10,8 @@ import {
 } from '../../protocol/index.ts'
 import {
   attemptError,
-  attemptsOf,
   CANCELLED,
   finishedAs,
-  charsOfAttempts,
   charsOfState,
   cutError,
   DEAD,
@@ -30,11 +28,11 @@ import {
   RETAINED,
   takeWithin,
 } from '../index.ts'
+import { MemoryDeadTasks } from './dead-tasks.ts'
 import { sizeOf } from './task.ts'
 import { listedTask, placeOf, stateOf } from './task-views.ts'
 import { TaskQueue } from './task-queue.ts'
 import { charsOfKeys, submitTask } from './task-submission.ts'
-import { valueOf } from './store.ts'
 import type { Allowance } from './task-queue.ts'
 import type {
   CancelResult,
@@ -55,8 +53,6 @@ import type {
   TaskPlace,
   TaskState,
   QueuePage,
-  DeadPage,
-  DeadRow,
   Reservation,
   ReserveRefusal,
   ReserveResult,
@@ -76,12 +72,12 @@ const MAX_DROPS = 1_000
 const MAX_PROMOTED = 1_000
 const charsOf = ({ id, body }: Task): number => id.length + body.length
 
-export class MemoryTasks implements Sync<Tasks> {
+export class MemoryTasks extends MemoryDeadTasks implements Sync<Tasks> {
   readonly #store: Store
   readonly #records: WorkerRecords
-  readonly #queues = new Map<string, TaskQueue>()
 
   constructor(store: Store, records: WorkerRecords) {
+    super(store)
     this.#store = store
     this.#records = records
   }
@@ -92,7 +88,7 @@ export class MemoryTasks implements Sync<Tasks> {
     tasks: readonly NewTask[],
     maxLength = Infinity,
   ): readonly SubmitItemResult[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const now = this.#store.now()
     let chars = 0
     for (const task of tasks) chars += sizeOf(task) + charsOfKeys(task)
@@ -107,7 +103,7 @@ export class MemoryTasks implements Sync<Tasks> {
     requests: readonly ReserveRequest[],
     maxOutcomes = DEFAULT_MAX_OUTCOMES,
   ): ReserveResult {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const now = this.#store.now()
     queue.promote(MAX_PROMOTED, now)
     const { pause } = queue
@@ -124,7 +120,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   ack(type: string, leases: readonly DoneTask[], maxOutcomes = DEFAULT_MAX_OUTCOMES): readonly ('ok' | LeaseLost)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     return leases.map(({ id, token, result = null }) => {
       const task = queue.held(id, token)
       if (task === undefined) return queue.acked.has(token, id) ? 'ok' : queue.lost(token)
@@ -134,7 +130,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   release(type: string, leases: readonly LeaseRef[]): readonly ('ok' | LeaseLost)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const back: Task[] = []
     const results = leases.map(({ id, token }) => {
       const task = queue.held(id, token)
@@ -148,7 +144,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   nack(type: string, retry: RetryPolicy, items: readonly NackItem[]): readonly ('scheduled' | 'dead' | LeaseLost)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const now = this.#store.now()
     return items.map((item) => {
       const task = queue.held(item.id, item.token)
@@ -167,7 +163,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   extend(type: string, items: readonly ExtendItem[]): readonly ExtendLeaseResult[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     return items.map(({ id, token, visibilityMs, progress }) => {
       const task = queue.held(id, token)
       if (task === undefined) return EXTEND_LOST[queue.lost(token)]
@@ -178,7 +174,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   sweep(type: string, maxLost: number, limit: number): SweepResult {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const now = this.#store.now()
     const back: Task[] = []
     let dead = 0
@@ -206,12 +202,12 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   locate(type: string, ids: readonly string[]): readonly (TaskPlace | null)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     return ids.map((id) => placeOf(queue.find(id)))
   }
 
   queue(type: string, n: number, bytes = MAX_RESPONSE_BYTES): QueuePage {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const length = queue.pendingCount
     const tasks = takeWithin(queue.pending(), charsOf, Infinity, n)
     const items = takeWithin(tasks, charsOf, bytes).map(({ id, attempt, body }) => ({ id, attempt, body }))
@@ -221,7 +217,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   bodies(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (string | null)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const bodyOf = (id: string): string | null => {
       const task = queue.find(id)
       return task === undefined || task.place === 'dead' ? null : task.body
@@ -230,7 +226,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   describe(type: string, ids: readonly string[], bytes = MAX_RESPONSE_BYTES): readonly (TaskState | null)[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     return takeWithin(
       ids.map((id) => stateOf(queue.find(id)) ?? queue.outcomes.find(id) ?? null),
       charsOfState,
@@ -239,7 +235,7 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   list(type: string, place: TaskPlace, after: string | null, limit: number, bytes = MAX_RESPONSE_BYTES): TaskList {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const page = queue.page(place, after === null ? null : listCursor(after), limit)
     const shown = takeWithin(page.entries, ({ task }) => charsOf(task) + (task.lastError?.length ?? 0), bytes)
     const isCut = shown.length < page.entries.length
@@ -249,63 +245,12 @@ export class MemoryTasks implements Sync<Tasks> {
     }
   }
 
-  dead(type: string, n: number, bytes = MAX_RESPONSE_BYTES, after = 0): DeadPage {
-    const { dead } = this.#of(type)
-    const show = ({ id, attempt, body, max, lastError, diedAtMs, attempts }: Task): DeadRow => ({
-      id,
-      attempt,
-      maxAttempts: max,
-      lastError,
-      diedAtMs,
-      body,
-      ...attemptsOf(attempts),
-    })
-    const charsOfDead = (task: Task): number =>
-      charsOf(task) + (task.lastError?.length ?? 0) + charsOfAttempts(task.attempts)
-    const shown = takeWithin(dead.after(after), charsOfDead, bytes, n)
-    const next = shown.length < n ? dead.next(shown.at(-1)) : undefined // Further tasks, so the bytes ended it.
-    return { length: dead.size, items: shown.map(show), ...(next !== undefined && { next }) }
-  }
-
-  replay(type: string, n: number, until = Infinity): number {
-    const queue = this.#of(type)
-    for (let replayed = 0; replayed < n; replayed += 1) {
-      const task = queue.dead.first(until)
-      if (task === undefined) return replayed
-      queue.replay(task)
-    }
-    return n
-  }
-
-  newestDeath(type: string): number {
-    return this.#of(type).dead.deaths
-  }
-
-  clearDead(type: string): number {
-    return this.#of(type).clearDead()
-  }
-
-  applyToDead(
-    type: string,
-    action: 'replay' | 'remove',
-    ids: readonly string[],
-  ): readonly ('replayed' | 'removed' | 'not_dead')[] {
-    const queue = this.#of(type)
-    return ids.map((id) => {
-      const task = queue.dead.get(id)
-      if (task === undefined) return 'not_dead'
-      if (action === 'replay') queue.replay(task)
-      else queue.removeDead(task)
-      return action === 'replay' ? 'replayed' : 'removed'
-    })
-  }
-
   countDue(type: string, withinMs: number): number {
-    return this.#of(type).countDue(withinMs)
+    return this.of(type).countDue(withinMs)
   }
 
   counts(types: readonly string[]): readonly Counts[] {
-    return types.map((type) => this.#of(type).counts())
+    return types.map((type) => this.of(type).counts())
   }
 
   cancel(
@@ -314,7 +259,7 @@ export class MemoryTasks implements Sync<Tasks> {
     actor: string,
     maxOutcomes = DEFAULT_MAX_OUTCOMES,
   ): readonly CancelResult[] {
-    const queue = this.#of(type)
+    const queue = this.of(type)
     const named = new Set<string>()
     return ids.map((id) => {
       if (named.has(id)) return NOT_FOUND
@@ -331,19 +276,19 @@ export class MemoryTasks implements Sync<Tasks> {
   }
 
   pause(type: string, pause: NewPause): Pause {
-    return this.#of(type).setPause(pause)
+    return this.of(type).setPause(pause)
   }
 
   resume(type: string): boolean {
-    return this.#of(type).endPause()
+    return this.of(type).endPause()
   }
 
   setGroupPolicy(type: string, policy: GroupPolicy | null): void {
-    this.#of(type).setGroupPolicy(policy)
+    this.of(type).setGroupPolicy(policy)
   }
 
   groups(type: string, limit: number): readonly GroupRow[] {
-    return this.#of(type).groups(limit)
+    return this.of(type).groups(limit)
   }
 
   /** Why this worker may not reserve; null if it may. */
@@ -352,10 +297,6 @@ export class MemoryTasks implements Sync<Tasks> {
     if (record === undefined) return 'unknown'
     if (record.drain !== null && this.#store.safeguards.drainCheck) return 'draining'
     return record.config.gen === gen ? null : 'stale'
-  }
-
-  #of(type: string): TaskQueue {
-    return valueOf(this.#queues, type, () => new TaskQueue(this.#store))
   }
 }
 

@@ -10,7 +10,7 @@ import { RECORD_OVERHEAD } from './memory-budget.ts'
 import { valueOf } from './store.ts'
 import { labelOf } from '../index.ts'
 import type { ReportedState } from '../../protocol/index.ts'
-import type { ConfigRow, HistoryRow, Ref, Registration } from '../index.ts'
+import type { ConfigRow, Departure, DrainRequest, HistoryRow, Ref, Registration } from '../index.ts'
 import type { Timer } from './timer-queue.ts'
 import type { Store } from './store.ts'
 
@@ -39,6 +39,8 @@ export interface WorkerRecord extends Ref {
   lastSeen: number
   lastError: string | null
   drain: Drain | null
+  drainRequest: DrainRequest | null
+  departure: Departure | null
   managedBy: string | null
   appliedGen: number | null
   config: ConfigRow
@@ -98,6 +100,8 @@ export class WorkerRecords {
       lastSeen: now,
       lastError: null,
       drain: null,
+      drainRequest: null,
+      departure: null,
       managedBy: enrolment?.managedBy ?? null,
       appliedGen: null,
       config: { gen, config: defaults, changedAtMs: null, actor: null },

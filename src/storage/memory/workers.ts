@@ -9,6 +9,7 @@ import type {
   WorkerReport,
   ReportResult,
   DrainResult,
+  DrainTarget,
   EndedConn,
   Ref,
   RegisterResult,
@@ -88,17 +89,25 @@ export class MemoryWorkers implements Sync<Workers> {
     for (const item of items) {
       const record = this.#records.find(item)
       if (record?.conn !== item.conn) continue
+      const atMs = this.#store.now()
+      const { drain, drainRequest } = record
       record.conn = null
       record.ended = item.ended === true
-      record.stateSince = this.#store.now()
+      record.stateSince = atMs
+      record.departure =
+        item.end === undefined ? null : { ...item.end, atMs, wasDraining: drain !== null, drain: drainRequest }
     }
   }
 
-  drain(refs: readonly Ref[]): readonly DrainResult[] {
-    return refs.map((ref) => {
-      const record = this.#records.find(ref)
+  drain(items: readonly DrainTarget[]): readonly DrainResult[] {
+    return items.map((item) => {
+      const record = this.#records.find(item)
       if (record === undefined) return { kind: 'not_found' }
-      if (record.drain === null) record.stateSince = this.#store.now()
+      if (record.drain === null) {
+        const atMs = this.#store.now()
+        record.stateSince = atMs
+        record.drainRequest = item.actor === undefined ? null : { atMs, actor: item.actor }
+      }
       record.drain = this.#masters.isConnected(record.conn) ? boundTo(record) : { kind: 'next' }
       return { kind: 'draining', conn: record.conn }
     })
@@ -140,8 +149,10 @@ export class MemoryWorkers implements Sync<Workers> {
     const now = this.#store.now()
     if (record.drain !== null && !concerns(record.drain, conn, instance)) {
       record.drain = null
+      record.drainRequest = null
       record.state = 'IDLE'
     }
+    record.departure = null
     this.#records.change(record, () => {
       record.hardware = hardware
       record.labels = labels ?? null
@@ -170,6 +181,7 @@ export class MemoryWorkers implements Sync<Workers> {
   #row(record: WorkerRecord): WorkerRow {
     const { type, id, conn, ended, registeredAt, hardware, labels, stateSince, lastSeen, managedBy, config, stats } =
       record
+    const { drainRequest, departure } = record
     return {
       type,
       id,
@@ -183,6 +195,8 @@ export class MemoryWorkers implements Sync<Workers> {
       stateSinceMs: stateSince,
       lastSeenAtMs: lastSeen,
       draining: record.drain !== null,
+      ...(drainRequest !== null && { drainRequest }),
+      ...(departure !== null && { departure }),
       managedBy,
       config,
       configRevision: shownLabel(record),

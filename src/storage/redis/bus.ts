@@ -17,7 +17,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { FleetError } from '../../protocol/index.ts'
 import { Backoff, type Cancel, type Log, type Random, type Time } from '../../runtime/index.ts'
-import type { Bus, LeaseRef, MasterSignal } from '../index.ts'
+import type { Bus, LeaseRef, MasterSignal, Ref } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { isReply, notOpen, unavailable } from './errors.ts'
 import { metaKey, shardedTopic, topicKey } from './keys.ts'
@@ -339,7 +339,7 @@ function signalsOf(text: string): readonly (MasterSignal | null)[] {
 }
 
 function signalOf(value: unknown): MasterSignal | null {
-  const { kind, ref, conn, gen, leases, type } = Object(value) as Record<string, unknown>
+  const { kind, ref, conn, gen, leases, read, type } = Object(value) as Record<string, unknown>
   if (kind === 'wake') return typeof type === 'string' ? { kind, type } : null
   const { type: refType, id } = Object(ref) as Record<string, unknown>
   if (typeof refType !== 'string' || typeof id !== 'string' || typeof conn !== 'string') return null
@@ -348,6 +348,7 @@ function signalOf(value: unknown): MasterSignal | null {
     const ended = leasesOf(leases)
     return ended === null ? null : { kind, ref: { type: refType, id }, conn, leases: ended }
   }
+  if (kind === 'read_logs' || kind === 'logs') return logSignalOf(kind, { type: refType, id }, conn, read)
   return kind === 'drain' || kind === 'replaced' ? { kind, ref: { type: refType, id }, conn } : null
 }
 
@@ -356,4 +357,12 @@ function leasesOf(value: unknown): readonly LeaseRef[] | null {
   const leases = value.map((each) => Object(each) as Partial<LeaseRef>)
   const isValid = leases.every(({ id, token }) => typeof id === 'string' && Number.isSafeInteger(token))
   return isValid ? (leases as readonly LeaseRef[]) : null
+}
+
+function logSignalOf(kind: 'read_logs' | 'logs', ref: Ref, conn: string, value: unknown): MasterSignal | null {
+  const { id, replyTo, query, result } = Object(value) as Record<string, unknown>
+  if (typeof id !== 'string') return null
+  if (kind === 'logs') return typeof result === 'string' ? { kind, ref, conn, read: { id, result } } : null
+  const isRead = typeof replyTo === 'string' && typeof query === 'string'
+  return isRead ? { kind, ref, conn, read: { id, replyTo, query } } : null
 }

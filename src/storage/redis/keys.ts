@@ -26,6 +26,7 @@ export function keysOfType({ keys }: Script, type: string): string[] {
 export const metaKey = (part: string): string => `${PREFIX}{m}:${part}`
 /** `namespacesKey('k')` → `muster:{ns}:k`: the namespaces of one kind. */
 export const namespacesKey = (part: string): string => `${PREFIX}{ns}:${part}`
+export const auditKey = (part: string): string => `${PREFIX}{au}:${part}`
 export const eventsKey = (part: string): string => `${PREFIX}{ev}:${part}`
 
 /** `scopedKey('muster:{m}:info', 'staging')` → `staging:{m}:info`. */

@@ -51,7 +51,7 @@ export interface StoreMeta extends Meta {
   /** Ids of the masters that live. */
   live(): Promise<readonly string[]>
   /** Whether every master that lived at the last beat subscribes to sharded channels. False before the first beat. */
-  isSharded(): boolean
+  readonly isSharded: () => boolean
   /**
    * Whether no other master lived at the last beat, and none has joined since. False before the first beat. A master
    * that has just joined may be missed for a moment.

@@ -7,12 +7,23 @@
  * top-level tag whose value is text, a finite number or a boolean, as JSON.stringify writes it (which leaves no line
  * break inside). Before them stands `#length` of a large record, so that a claim knows without reading it when its
  * result is full.
+ *
+ * Who holds a claim is `token;renewals;time of the claim;list of worker, type, slot and task as JSON`. Earlier releases
+ * wrote `token:worker`, and read only the token of either form.
  */
 import { key } from './keys.ts'
 import { runPruned } from './pruning.ts'
 import { script } from './script.ts'
 import type { Caller } from './caller.ts'
-import { EXTEND_LOST, type Claim, type ClaimRequest, type PoolItem, type PoolRow, type Pools } from '../index.ts'
+import {
+  EXTEND_LOST,
+  type Claim,
+  type ClaimRequest,
+  type ClaimRow,
+  type PoolItem,
+  type PoolRow,
+  type Pools,
+} from '../index.ts'
 
 /** Records up to this long do not count towards the size of a response: 1,000 of them are 4 MiB. */
 const SMALL_CHARS = 4_096
@@ -24,6 +35,7 @@ const CLAIM = script('pools.claim')
 const EXTEND = script('pools.extend')
 const RELEASE = script('pools.release')
 const LIST = script('pools.list')
+const CLAIMS = script('pools.claims')
 const SIZE = script('pools.size')
 
 /** In the order of scripts/include/pool.lua. */
@@ -75,6 +87,12 @@ export function createPools(caller: Caller): Pools {
       )[]
       return { size: Number(size), items: triples(rows, rowOf) }
     },
+    claims: async (pool, n, id) => {
+      const [inUse, ...rows] = (await runPruned(caller, CLAIMS, keysOf(pool), [n, id ?? ''], REPEATABLE)) as readonly (
+        string | number
+      )[]
+      return { inUse: Number(inUse), claims: triples(rows, claimRow) }
+    },
     sizes: async (pools) =>
       (await Promise.all(pools.map((pool) => caller.run(SIZE, sizeKeysOf(pool), [], REPEATABLE)))).map(Number),
   }
@@ -108,9 +126,10 @@ const lineOf = (tag: string, value: string | number | boolean): string =>
 const isMatchable = (value: unknown): value is string | number | boolean =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
 
-function argumentsOf({ owner, n, holdMs, match }: ClaimRequest): readonly (string | number)[] {
+function argumentsOf({ owner, n, holdMs, match, holder = null }: ClaimRequest): readonly (string | number)[] {
   const wanted = Object.entries(match).map(([tag, value]) => `\n${lineOf(tag, value)}\n`)
-  return [owner, n, holdMs, wanted.length, ...wanted]
+  const by = holder === null ? [owner] : [owner, holder.type, holder.slotId, holder.taskId]
+  return [JSON.stringify(by), n, holdMs, wanted.length, ...wanted]
 }
 
 function claimsOf(response: readonly (string | number)[]): readonly Claim[] {
@@ -123,6 +142,18 @@ function claimsOf(response: readonly (string | number)[]): readonly Claim[] {
 
 function rowOf(id: string | number, record: string | number, until: string | number): PoolRow {
   return { id: String(id), ...textsOf(String(record)), inUseUntilMs: until === 0 ? null : Number(until) }
+}
+
+type HolderList = readonly [owner: string, type?: string, slotId?: number | null, taskId?: string | null]
+
+function claimRow(id: string | number, until: string | number, text: string | number): ClaimRow {
+  const [, token = '', rest = ''] = /^(\d+)[:;](.*)$/s.exec(String(text)) ?? []
+  const claim = { id: String(id), token: Number(token), expiresAtMs: Number(until) }
+  const [, renewals, claimedAtMs, list] = /^;(\d+);(\d+);(.*)$/s.exec(String(text).slice(token.length)) ?? []
+  if (list === undefined) return { ...claim, owner: rest, holder: null }
+  const [owner, type, slotId = null, taskId = null] = JSON.parse(list) as HolderList
+  const times = { claimedAtMs: Number(claimedAtMs), renewals: Number(renewals) }
+  return { ...claim, owner, holder: type === undefined ? null : { type, slotId, taskId, ...times } }
 }
 
 type Field = string | number

@@ -38,7 +38,10 @@ import { createLocks } from './locks.ts'
 import { createMeta, MIGRATIONS, type StoreMeta } from './meta.ts'
 import { createPools } from './pools.ts'
 import { createEnrolments } from './enrolments.ts'
+import { createAudit } from './audit.ts'
+import { createOperations } from './operations.ts'
 import { createRollouts } from './rollouts.ts'
+import { createRollups } from './rollups.ts'
 import { createRevisions } from './revisions.ts'
 import { ShardedBus } from './sharded-bus.ts'
 import { createStats } from './stats.ts'
@@ -74,6 +77,9 @@ export class RedisBackend implements Backend {
   readonly revisions: Backend['revisions']
   readonly enrolments: Backend['enrolments']
   readonly rollouts: Backend['rollouts']
+  readonly operations: Backend['operations']
+  readonly audit: Backend['audit']
+  readonly rollups: Backend['rollups']
   readonly stats: Backend['stats']
   readonly streams: Backend['streams']
   readonly tasks: Tasks
@@ -96,10 +102,8 @@ export class RedisBackend implements Backend {
     const { time, random, log, clock = time } = options
     const connection = new Connection(options)
     const meta = createMeta(connection, connection.readmit, (options.migrations ?? MIGRATIONS).length)
-    const sharded =
-      options.url.form === 'cluster'
-        ? { bus: shardedBus(connection, options), isUsedByAll: () => meta.isSharded() }
-        : undefined
+    const isCluster = options.url.form === 'cluster'
+    const sharded = isCluster ? { bus: shardedBus(connection, options), isUsedByAll: meta.isSharded } : undefined
     const subscriber = () => connection.subscriber()
     const bus = new RedisBus({ caller: connection, subscriber, sharded, time, random, log })
     bus.onJoin(() => meta.mayHaveCompany())
@@ -112,16 +116,15 @@ export class RedisBackend implements Backend {
     this.#meta = meta
     const batchers = new Batchers(() => connection.isUnavailable)
     const parts: Groups = {
-      meta: {
-        info: () => meta.info(),
-        beat: (masterId) => this.#beat(masterId),
-        declare: (masterId, text) => meta.declare(masterId, text),
-      },
+      meta: this.#metaGroup(meta),
       workers: new RedisWorkers(connection, () => meta.live()),
       configs: createConfigs(connection),
       revisions: createRevisions(connection),
       enrolments: createEnrolments(connection),
       rollouts: createRollouts(connection),
+      operations: createOperations(connection),
+      audit: createAudit(connection),
+      rollups: createRollups(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
       tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
@@ -137,6 +140,9 @@ export class RedisBackend implements Backend {
     this.revisions = groups.revisions
     this.enrolments = groups.enrolments
     this.rollouts = groups.rollouts
+    this.operations = groups.operations
+    this.audit = groups.audit
+    this.rollups = groups.rollups
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks
@@ -201,6 +207,14 @@ export class RedisBackend implements Backend {
       read: (after, limit) => this.#call(() => events.read(after, limit)),
       onAppend: (on) => events.onAppend(on),
       newest: () => events.newest(),
+    }
+  }
+
+  #metaGroup(meta: StoreMeta): Meta {
+    return {
+      info: () => meta.info(),
+      beat: (masterId) => this.#beat(masterId),
+      declare: (masterId, text) => meta.declare(masterId, text),
     }
   }
 

@@ -7,7 +7,7 @@ import { script, taskScript } from './script.ts'
 import { readFacts } from './tasks-facts.ts'
 import { READS, listOf, readTicket, run, wakeOf, type Ticket, type TaskCaller } from './tasks-layout.ts'
 import { attemptsOf } from '../index.ts'
-import type { DeadPage, DeadRow, Death } from '../index.ts'
+import type { DeadPage, DeadRow, Death, ReplayCounts } from '../index.ts'
 import type { Reply } from './caller.ts'
 
 const DEAD = script('tasks.dead')
@@ -15,6 +15,8 @@ const REPLAY = taskScript('tasks.replay')
 const NEWEST_DEATH = script('tasks.newest-death')
 const APPLY_TO_DEAD = taskScript('tasks.apply-to-dead')
 const CLEAR = script('tasks.clear-dead')
+const REPLAY_COUNTS = script('tasks.replay-counts')
+const FORGET_REPLAYS = script('tasks.forget-replays')
 
 export async function dead(
   caller: TaskCaller,
@@ -29,7 +31,7 @@ export async function dead(
   return { length: Number(length), items, ...(typeof next === 'string' && { next: Number(next) }) }
 }
 
-function rowOf(deadRecord: Reply, body: Reply, facts: Reply): DeadRow {
+export function rowOf(deadRecord: Reply, body: Reply, facts: Reply): DeadRow {
   const { hasFacts, ...record } = readDeadRecord(deadRecord)
   const { attempts = [] } = hasFacts ? readFacts(facts) : {}
   return { ...record, body: String(body), ...attemptsOf(attempts) }
@@ -62,7 +64,8 @@ export const replay = async (
   type: string,
   n: number,
   until: number | string = '+inf',
-): Promise<number> => Number(await run(caller, REPLAY, type, [...wakeOf(caller, type), n, until]))
+  replayId = '',
+): Promise<number> => Number(await run(caller, REPLAY, type, [...wakeOf(caller, type), n, until, replayId]))
 
 export const newestDeath = async (caller: TaskCaller, type: string): Promise<number> =>
   Number(await run(caller, NEWEST_DEATH, type, [], READS))
@@ -75,8 +78,25 @@ export async function applyToDead(
   type: string,
   action: 'replay' | 'remove',
   ids: readonly string[],
+  replayId = '',
 ): Promise<readonly ('replayed' | 'removed' | 'not_dead')[]> {
-  const results = listOf(await run(caller, APPLY_TO_DEAD, type, [...wakeOf(caller, type), action, ...ids]))
+  const results = listOf(await run(caller, APPLY_TO_DEAD, type, [...wakeOf(caller, type), action, replayId, ...ids]))
   const done = action === 'replay' ? 'replayed' : 'removed'
   return ids.map((_, i) => (results[i] === 1 ? done : 'not_dead'))
+}
+
+export async function replayCounts(
+  caller: TaskCaller,
+  type: string,
+  replays: readonly string[],
+): Promise<readonly (ReplayCounts | null)[]> {
+  const numbers = listOf(await run(caller, REPLAY_COUNTS, type, replays, READS))
+  return replays.map((_, i) => {
+    const [done = null, died = null] = [numbers[2 * i], numbers[2 * i + 1]]
+    return done === null || died === null ? null : { done: Number(done), died: Number(died) }
+  })
+}
+
+export async function forgetReplays(caller: TaskCaller, type: string, replays: readonly string[]): Promise<void> {
+  await run(caller, FORGET_REPLAYS, type, replays)
 }

@@ -9,6 +9,7 @@
  *   d  s      ZSET ticket by due time, SET of ids: scheduled
  *   dz        ZSET    id by the number of its death (`died` at that time), which orders deaths of the same moment
  *   dt dm     HASH id → body, HASH id → dead record: dead. Apart from `t`, so that clearing them is one UNLINK
+ *   dq di dg  the groups of the errors of dead tasks (scripts/include/dead-groups.lua)
  *   e  de     HASH id → facts, of tasks with progress or failed attempts: those that are not dead, and dead ones
  *   o  oz     HASH id → outcome, ZSET id by expiry: retained outcomes
  *   c         HASH    slot of a process → `number of its last submit:ms:results`, results empty if all were queued
@@ -24,8 +25,9 @@
  *                     totals), ps (the pause, also one that has ended by time), st (the stale tickets by place), sg
  *                     (the newest generation), sc (where the repair of st continues), ob (bytes of the retained
  *                     outcomes), fs (where and when the repair of e and de continues; missing while both
- *                     are empty), uc (where the sweep of u continues; missing while u is empty), gv gf gb (numbers of
- *                     the groups)
+ *                     are empty), uc (where the sweep of u continues; missing while u is empty), dl (the last death
+ *                     in a group), gv gf gb (numbers of the groups), yd:ID yx:ID (tasks of a replay that are done,
+ *                     and that died)
  *   gt gq gn gr gw gl ga  tasks in groups (scripts/include/groups.lua)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
@@ -40,7 +42,8 @@
  *                d done, e expired, c cancelled, whose worker is who did it; result: empty for none, x for one that was
  *                too large, j and the JSON otherwise
  *   facts        a line `ms JSON` of the progress if there is one, then one line of JSON for each failed attempt, the
- *                oldest first; those of an outcome are the attempts alone
+ *                oldest first; those of an outcome are the attempts alone. The newest attempt has the field `replay` if
+ *                the task is part of a replay (scripts/include/replays.lua)
  *   dead record  `died:max:<length of ticket>:<ticket><error>`
  *   pause        `until|since|{"actor":…,"note":…}`   until: empty if only a resume ends it
  *
@@ -135,6 +138,9 @@ const SHORT_BODY = 4_096
 
 export const READS: CallOptions = { repeatable: true }
 export const listOf = (reply: Reply): readonly Reply[] => (Array.isArray(reply) ? (reply as readonly Reply[]) : [])
+
+/** Whether a reserve may ignore the size of the body. */
+export const isShortBody = (body: string): boolean => Buffer.byteLength(body) < SHORT_BODY
 
 /** `expires` is left to the script, because the time is the store's. In a submit, it is `notBeforeMs`. */
 export function ticketOf(task: NewTask): string {

@@ -9,6 +9,7 @@ import { resultText } from './tasks-outcomes.ts'
 import { DEFAULT_MAX_OUTCOMES } from '../../protocol/index.ts'
 import {
   attemptError,
+  errorGroup,
   EXTEND_LOST,
   fingerprintOf,
   type DoneTask,
@@ -72,6 +73,7 @@ export async function nack(
     permanent ? '1' : '0',
     u,
     Buffer.byteLength(attemptError(error)),
+    errorGroup(error),
   ])
   const results = listOf(await run(caller, NACK, type, [retry.baseMs, retry.factor, retry.capMs, ...args]))
   return items.map((_, i) => lostOf(results[i]) ?? (results[i] === 2 ? 'dead' : 'scheduled'))

@@ -4,7 +4,8 @@
  */
 import { cutError } from '../index.ts'
 import { cancel } from './tasks-cancel.ts'
-import { clearDead, dead, newestDeath, replay, applyToDead } from './tasks-dead.ts'
+import { applyToDead, clearDead, dead, forgetReplays, newestDeath, replay, replayCounts } from './tasks-dead.ts'
+import { createDeadGroups } from './tasks-dead-groups.ts'
 import { bodies, countDue, counts, locate, queue } from './tasks-inspect.ts'
 import { describe } from './tasks-outcomes.ts'
 import { list } from './tasks-list.ts'
@@ -67,10 +68,13 @@ export function createTasks(
     describe: (type, ids, bytes) => describe(caller, type, ids, bytes),
     list: (type, place, after, limit, bytes) => list(caller, type, place, after, limit, bytes),
     dead: (type, n, bytes, after) => dead(caller, type, n, bytes, after),
-    replay: (type, n, until) => replay(caller, type, n, until),
+    replay: (type, n, until, replayId) => replay(caller, type, n, until, replayId),
     newestDeath: (type) => newestDeath(caller, type),
     clearDead: (type) => clearDead(caller, type),
-    applyToDead: (type, action, ids) => applyToDead(caller, type, action, ids),
+    applyToDead: (type, action, ids, replayId) => applyToDead(caller, type, action, ids, replayId),
+    replayCounts: (type, replays) => replayCounts(caller, type, replays),
+    forgetReplays: (type, replays) => forgetReplays(caller, type, replays),
+    ...createDeadGroups(caller),
     counts: (types) => counts(caller, types),
     countDue: (type, withinMs) => countDue(caller, type, withinMs),
     cancel: (type, ids, actor, maxOutcomes) => cancel(caller, type, ids, actor, maxOutcomes),

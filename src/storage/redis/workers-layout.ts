@@ -12,6 +12,9 @@
  *   conn   id → connection, while there is one             mb    id → managed by, if the worker is managed
  *   dr     id → what a drain applies to: '' the process that registers next, `i<instance>`, `c<conn>`; absent: no drain
  *          (D6)
+ *   da     id → `since:ms:actor`, the request of a drain that began with this `since` of `st` (D195)
+ *   dp     id → `seen:ms:1 if it was draining:ms:actor of that drain:by:code:reason`, how the last connection ended;
+ *          valid while `sn` has this time and there is no connection (D195)
  *   lb     id → labels, if the worker sent some (D136). A release before D136 neither writes nor removes them, so a
  *          worker that registers at such a master keeps those that it sent last
  *   rv     id → `gen:revision/variant`, the label of the last bulk change, and the generation that it wrote
@@ -20,7 +23,9 @@
  *   en     enrolment rule → `revision/variant:managed by`, and '' → the version, `last change ms.changes`
  *   eb     enrolment rule → its body
  *   rh     rollout report → `reported, ms:head`                rb     rollout report → its body
+ *   oh     operation → `version:number of parts:head`      ob     `operation/number` → that part
  *   rt     revision → its tally as JSON, once something was added; a release before D138 does not delete it
+ *   ul     `ms of a step:place in the ring` → `number of the step:{"p":peaks,"s":sums}` (rollup-steps.ts)
  *   gone   ZSET of the forgotten ids by their last generation (D46)
  *   sr:<id>   LIST of stats frames, oldest first           ch:<id>   LIST of config changes, newest first
  *
@@ -40,6 +45,9 @@ import {
   type RevisionRow,
   type WorkerReport,
   type ConfigPut,
+  type ConnectionEnd,
+  type Departure,
+  type DrainRequest,
   type ConfigRow,
   type Enrolment,
   type HistoryRow,
@@ -83,6 +91,34 @@ export function reportedOf(text: string): RecordedStatus {
     state: state as WorkerState,
     lastError: error === '' ? null : error.slice(1),
     appliedGen: applied === '' ? null : Number(applied),
+  }
+}
+
+/** How a connection ended, as `dp` has it at its end. */
+export const endText = (end: ConnectionEnd | undefined): string =>
+  end === undefined ? '' : `${end.by}:${end.code}:${end.reason}`
+
+const requestOf = (ms: string, actor: string): DrainRequest => ({ atMs: Number(ms), actor: unescaped(actor) })
+
+/** @param since The present `since` of the record. */
+function drainRequestOf(text: string | null, since: string | undefined): DrainRequest | undefined {
+  if (text === null) return undefined
+  const [validSince, ms = '', actor = ''] = fields(text, 2)
+  return validSince === since ? requestOf(ms, actor) : undefined
+}
+
+/** @param seenMs The present time in `sn`. */
+function departureOf(text: string | null, seenMs: number): Departure | undefined {
+  if (text === null) return undefined
+  const [seen, ms, draining, drainMs = '', actor = '', by, code, reason = ''] = fields(text, 7)
+  if (Number(seen) !== seenMs) return undefined
+  return {
+    atMs: Number(ms),
+    wasDraining: draining === '1',
+    drain: drainMs === '' ? null : requestOf(drainMs, actor),
+    by: by as Departure['by'],
+    code: Number(code),
+    reason,
   }
 }
 
@@ -167,6 +203,8 @@ export interface StoredWorker {
   readonly cs: string | null
   readonly lb: string | null
   readonly rv: string | null
+  readonly da: string | null
+  readonly dp: string | null
 }
 
 export function workerRow(
@@ -175,11 +213,13 @@ export function workerRow(
   stored: StoredWorker,
   isConnected: (conn: string) => boolean,
 ): WorkerRow | null {
-  const { g, cfg, desc, st, sn, conn, dr, mb, cs, lb, rv } = stored
+  const { g, cfg, desc, st, sn, conn, dr, mb, cs, lb, rv, da, dp } = stored
   if (g === null || cfg === null || desc === null || st === null) return null
   const [registered, , hardware = ''] = fields(desc, 2)
   const [state, since, rest = ''] = fields(st, 2)
   const draining = dr !== null
+  const drainRequest = draining ? drainRequestOf(da, since) : undefined
+  const departure = conn === null ? departureOf(dp, Number(sn)) : undefined
   return {
     type,
     id,
@@ -193,6 +233,8 @@ export function workerRow(
     stateSinceMs: Number(since),
     lastSeenAtMs: Number(sn),
     draining,
+    ...(drainRequest !== undefined && { drainRequest }),
+    ...(departure !== undefined && { departure }),
     managedBy: mb,
     config: configRow(g, cfg),
     configRevision: labelText(rv, g),

@@ -13,6 +13,7 @@ import {
   type WorkerReport,
   type ReportResult,
   type DrainResult,
+  type DrainTarget,
   type EndedConn,
   type Ref,
   type RegisterResult,
@@ -26,6 +27,7 @@ import { keysOfType } from './keys.ts'
 import { script, type Script } from './script.ts'
 import { inBatches } from './workers-batches.ts'
 import {
+  endText,
   escaped,
   historyKey,
   reportedOf,
@@ -115,17 +117,18 @@ export class RedisWorkers implements Workers {
 
   async disconnect(items: readonly EndedConn[]): Promise<void> {
     await this.#inTurn<EndedConn, never>(items, nameChars, async (type, part) => {
-      const args = part.flatMap(({ id, conn, ended = false }) => [id, conn, ended ? 1 : 0])
+      const args = part.flatMap(({ id, conn, ended = false, end }) => [id, conn, ended ? 1 : 0, endText(end)])
       await this.#caller.run(DISCONNECT, keysOfType(DISCONNECT, type), args, REPEATABLE)
       return []
     })
   }
 
-  async drain(refs: readonly Ref[]): Promise<readonly DrainResult[]> {
+  async drain(items: readonly DrainTarget[]): Promise<readonly DrainResult[]> {
     const masters = await this.#liveMasters()
-    const replies = await inBatches(refs, nameChars, (type, part) =>
-      this.#run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...idsOf(part)]),
-    )
+    const replies = await inBatches(items, nameChars, (type, part) => {
+      const args = part.flatMap(({ id, actor = '' }) => [id, escaped(actor)])
+      return this.#run<readonly [string | null] | null>(DRAIN, type, [masters.length, ...masters, ...args])
+    })
     return replies.map((reply) => (reply === null ? { kind: 'not_found' } : { kind: 'draining', conn: reply[0] }))
   }
 
@@ -267,6 +270,8 @@ function storedWorkers([
   cs = [],
   lb = [],
   rv = [],
+  da = [],
+  dp = [],
 ]: RowsReply): readonly StoredWorker[] {
   const at = (column: Column, i: number): string | null => column[i] ?? null
   return ids.map((_, i) => ({
@@ -281,6 +286,8 @@ function storedWorkers([
     cs: at(cs, i),
     lb: at(lb, i),
     rv: at(rv, i),
+    da: at(da, i),
+    dp: at(dp, i),
   }))
 }
 

@@ -64,6 +64,9 @@ export class SqliteBackend implements Backend {
   readonly revisions: Groups['revisions']
   readonly enrolments: Groups['enrolments']
   readonly rollouts: Groups['rollouts']
+  readonly operations: Groups['operations']
+  readonly audit: Groups['audit']
+  readonly rollups: Groups['rollups']
   readonly stats: Groups['stats']
   readonly streams: Groups['streams']
   readonly tasks: Groups['tasks']
@@ -113,6 +116,9 @@ export class SqliteBackend implements Backend {
     this.revisions = groups.revisions
     this.enrolments = groups.enrolments
     this.rollouts = groups.rollouts
+    this.operations = groups.operations
+    this.audit = groups.audit
+    this.rollups = groups.rollups
     this.stats = groups.stats
     this.streams = groups.streams
     this.tasks = groups.tasks

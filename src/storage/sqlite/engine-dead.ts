@@ -4,20 +4,28 @@
  * was cleared; the idle work removes the rows.
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
-import { expiryOf, takeWithin, type DeadPage, type DeadRow } from '../index.ts'
+import { expiryOf, takeWithin, type DeadPage, type DeadRow, type ReplayCounts } from '../index.ts'
+import type { DeadGroupIndex } from './dead-group-index.ts'
 import type { Database } from './driver.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { pruneCost } from './prune-cost.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
-import { attemptsIn, isCleared, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import type { ReplayCounters } from './replay-counters.ts'
+import { attemptsIn, isCleared, markedColumn, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The tier of replayed tasks, whatever their priority. */
 const NORMAL_TIER = 1
 
-type Replayable = Pick<TaskRow, 'pk' | 'ttl' | 'grp'>
-interface ListedDeath extends Omit<DeadRow, 'attempts'> {
+type Replayable = Pick<TaskRow, 'pk' | 'ttl' | 'grp' | 'attempts'>
+interface ReplayOptions {
+  readonly dueAtMs?: number | undefined
+  readonly replay?: string | undefined
+}
+
+/** A dead task as it is listed, with the number of its death. */
+export interface ListedDeath extends Omit<DeadRow, 'attempts'> {
   /** Number of its death. */
   readonly ord: number
   /** Failed attempts as JSON. */
@@ -32,7 +40,8 @@ function statementsOf(db: Database) {
         WHERE type = ? AND place = 3 AND ord > ? ORDER BY ord LIMIT ?`,
     ),
     oldest: db.prepare<[number, number, number, number], Replayable>(
-      'SELECT pk, ttl, grp FROM task WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?',
+      `SELECT pk, ttl, grp, attempts FROM task
+        WHERE type = ? AND place = 3 AND ord > ? AND ord <= ? ORDER BY ord LIMIT ?`,
     ),
     cleared: db.prepare<[number, number, number], { pk: number; bytes: number }>(
       `SELECT pk, octet_length(body) AS bytes FROM task JOIN body USING(pk)
@@ -40,6 +49,11 @@ function statementsOf(db: Database) {
     ),
     replay: db.prepare<[number, number, number | null, number]>(
       `UPDATE task SET place = 0, tier = ?, ord = ?, ttl_at = ?, due = NULL, attempt = 0, lost = 0, error = NULL
+        WHERE pk = ?`,
+    ),
+    mark: db.prepare<[string | null, number]>('UPDATE task SET attempts = ? WHERE pk = ?'),
+    schedule: db.prepare<[number, number, number | null, number]>(
+      `UPDATE task SET place = 2, tier = own_tier, ord = ?, due = ?, ttl_at = ?, attempt = 0, lost = 0, error = NULL
         WHERE pk = ?`,
     ),
   }
@@ -51,9 +65,13 @@ export class DeadTasks {
   readonly #sequences: TokenSequences
   readonly #queues: Queues
   readonly #rows: TaskRows
+  readonly #deadGroups: DeadGroupIndex
+  readonly #replays: ReplayCounters
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, sequences, queues, rows, deadGroups, replays }: TaskDeps) {
+    this.#replays = replays
+    this.#deadGroups = deadGroups
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -71,7 +89,7 @@ export class DeadTasks {
     let read = 0
     const sizeOf = (row: ListedDeath): number => {
       read += 1
-      return charsOf(row)
+      return charsOfDeath(row)
     }
     const found = takeWithin(this.#sql.list.iterate(queue.type, from, n), sizeOf, bytes)
     const isCutShort = read > found.length
@@ -83,12 +101,13 @@ export class DeadTasks {
     }
   }
 
-  replay(typeName: string, n: number, newestDeath = Number.MAX_SAFE_INTEGER): number {
+  replay(typeName: string, n: number, newestDeath = Number.MAX_SAFE_INTEGER, replay?: string): number {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return 0
     const queue = this.#queues.change(type)
     const found = this.#sql.oldest.all(type, this.#sequences.deadCutOf(type), newestDeath, n)
-    for (const task of found) this.#replay(queue, task)
+    this.openReplay(type, replay)
+    for (const task of found) this.replayOne(queue, task, { replay })
     return found.length
   }
 
@@ -105,6 +124,7 @@ export class DeadTasks {
     const count = queue.dead
     this.#sequences.change(type).deadCut = queue.death - 1
     queue.dead = 0
+    this.#deadGroups.clear(type)
     return count
   }
 
@@ -112,15 +132,17 @@ export class DeadTasks {
     typeName: string,
     action: 'replay' | 'remove',
     ids: readonly string[],
+    replay?: string,
   ): readonly ('replayed' | 'removed' | 'not_dead')[] {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return ids.map(() => 'not_dead')
     const queue = this.#queues.change(type)
+    this.openReplay(type, replay)
     return ids.map((id) => {
-      const row = this.#find(type, id)
+      const row = this.find(type, id)
       if (row === undefined) return 'not_dead'
-      if (action === 'replay') this.#replay(queue, row)
-      else this.#remove(queue, row)
+      if (action === 'replay') this.replayOne(queue, row, { replay })
+      else this.removeOne(queue, row)
       return action === 'replay' ? 'replayed' : 'removed'
     })
   }
@@ -144,25 +166,51 @@ export class DeadTasks {
     return cost
   }
 
-  #find(type: number, id: string): TaskRow | undefined {
+  find(type: number, id: string): TaskRow | undefined {
     const row = this.#rows.find(type, id)
     const isDead = row?.place === PLACE.dead && !isCleared(row, this.#sequences.deadCutOf(type))
     return isDead ? row : undefined
   }
 
-  #replay(queue: Queue, { pk, ttl, grp }: Replayable): void {
+  replayCounts(typeName: string, replays: readonly string[]): readonly (ReplayCounts | null)[] {
+    const type = this.#names.find(KIND.type, typeName)
+    return replays.map((replay) => (type === undefined ? null : this.#replays.get(type, replay)))
+  }
+
+  forgetReplays(typeName: string, replays: readonly string[]): void {
+    const type = this.#names.find(KIND.type, typeName)
+    if (type !== undefined) for (const replay of replays) this.#replays.forget(type, replay)
+  }
+
+  /** Call it before the tasks of a replay are replayed. */
+  openReplay(type: number, replay: string | undefined): void {
+    if (replay !== undefined) this.#replays.open(type, replay)
+  }
+
+  /** Makes a dead task pending; scheduled, if `dueAtMs` is given. @param options `replay`: the id of the replay. */
+  replayOne(queue: Queue, { pk, ttl, grp, attempts }: Replayable, { dueAtMs, replay }: ReplayOptions = {}): void {
+    this.#deadGroups.remove(queue.type, pk)
+    const marked = markedColumn(attempts, replay)
+    if (marked !== attempts) this.#sql.mark.run(marked, pk)
+    if (dueAtMs !== undefined) {
+      this.#sql.schedule.run(queue.back++, dueAtMs, expiryOf(ttl, dueAtMs), pk)
+      queue.dead -= 1
+      queue.scheduled += 1
+      return
+    }
     this.#sql.replay.run(NORMAL_TIER, queue.back++, expiryOf(ttl, this.#txn.nowMs), pk)
     queue.dead -= 1
     queue.pending[NORMAL_TIER] += 1
     queue.groups?.add(grp)
   }
 
-  #remove(queue: Queue, { pk }: TaskRow): void {
+  removeOne(queue: Queue, { pk }: Pick<TaskRow, 'pk'>): void {
+    this.#deadGroups.remove(queue.type, pk)
     this.#rows.remove(pk)
     queue.dead -= 1
   }
 }
 
-function charsOf({ id, body, lastError, attempts }: ListedDeath): number {
+export function charsOfDeath({ id, body, lastError, attempts }: ListedDeath): number {
   return id.length + body.length + (lastError?.length ?? 0) + (attempts?.length ?? 0)
 }

@@ -7,7 +7,18 @@
  */
 import { MAX_RESPONSE_BYTES } from '../../protocol/index.ts'
 import { EXTEND_LOST, takeWithin } from '../index.ts'
-import type { Claim, ClaimRequest, ExtendHoldResult, LeaseRef, PoolItem, PoolRow, Pools, Sync } from '../index.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  ClaimRow,
+  ExtendHoldResult,
+  LeaseRef,
+  PoolHolder,
+  PoolItem,
+  PoolRow,
+  Pools,
+  Sync,
+} from '../index.ts'
 import { storageError } from './calls.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
@@ -31,6 +42,22 @@ interface FreeItem {
   readonly tags: string
   readonly payload: string
 }
+interface StoredClaim {
+  readonly id: string
+  readonly token: number
+  readonly expiresAtMs: number
+  readonly owner: string
+  readonly holder: string | null
+  readonly renewals: number | null
+}
+/** The column `holder`. */
+type StoredHolder = readonly [
+  token: number,
+  type: string,
+  slotId: number | null,
+  taskId: string | null,
+  claimedAtMs: number,
+]
 type Tags = Readonly<Record<string, unknown>>
 type WantedTags = readonly (readonly [string, unknown])[]
 
@@ -50,7 +77,9 @@ function statementsOf(db: Database) {
     countExpired: db
       .prepare<[number, number], number>('SELECT count(*) FROM pool_item WHERE pool = ? AND expires <= ?')
       .pluck(),
-    prolong: db.prepare<[number, number, string]>('UPDATE pool_item SET until = ? WHERE pool = ? AND id = ?'),
+    prolong: db.prepare<[number, number, string]>(
+      'UPDATE pool_item SET until = ?, renewals = renewals + 1 WHERE pool = ? AND id = ?',
+    ),
     free: db.prepare<[number, string]>(
       'UPDATE pool_item SET until = NULL, token = NULL, owner = NULL WHERE pool = ? AND id = ?',
     ),
@@ -60,9 +89,20 @@ function statementsOf(db: Database) {
     longestUnused: db.prepare<[number, number], FreeItem>(
       'SELECT id, tags, payload FROM pool_item WHERE pool = ? AND until IS NULL ORDER BY used LIMIT ?',
     ),
-    claim: db.prepare<[number, number, number, string, number, string]>(
-      'UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ? WHERE pool = ? AND id = ?',
+    claim: db.prepare<[number, number, number, string, string | null, number, string]>(
+      `UPDATE pool_item SET used = ?, token = ?, until = ?, owner = ?, holder = ?, renewals = 0
+        WHERE pool = ? AND id = ?`,
     ),
+    claims: db.prepare<[number, number, number, string | null, number], StoredClaim>(
+      `SELECT id, token, until AS expiresAtMs, owner, holder, renewals FROM pool_item
+        WHERE pool = ? AND until > ? AND (expires IS NULL OR expires > ?) AND id = coalesce(?, id)
+        ORDER BY until, id LIMIT ?`,
+    ),
+    inUse: db
+      .prepare<[number, number, number], number>(
+        'SELECT count(*) FROM pool_item WHERE pool = ? AND until > ? AND (expires IS NULL OR expires > ?)',
+      )
+      .pluck(),
     list: db.prepare<[number, number, number], PoolRow>(
       `SELECT id, tags, payload, expires AS expiresAtMs, until AS inUseUntilMs FROM pool_item
         WHERE pool = ? AND (expires IS NULL OR expires > ?) ORDER BY put LIMIT ?`,
@@ -145,6 +185,14 @@ export class SqlitePools implements Sync<Pools> {
     return { size: this.#sizeOf(name), items }
   }
 
+  claims(name: string, n: number, id: string | null): { readonly inUse: number; readonly claims: readonly ClaimRow[] } {
+    const { nowMs } = this.#txn
+    const pool = this.#names.find(KIND.pool, name)
+    if (pool === undefined) return { inUse: 0, claims: [] }
+    const rows = this.#sql.claims.all(pool, nowMs, nowMs, id, n)
+    return { inUse: this.#sql.inUse.get(pool, nowMs, nowMs) ?? 0, claims: rows.map(claimRow) }
+  }
+
   sizes(pools: readonly string[]): readonly number[] {
     return pools.map((name) => this.#sizeOf(name))
   }
@@ -178,10 +226,14 @@ export class SqlitePools implements Sync<Pools> {
     return picked.map((item) => this.#claimItem(fence, item, request))
   }
 
-  #claimItem(fence: TokenSequence, { id, tags, payload }: FreeItem, { owner, holdMs }: ClaimRequest): Claim {
+  #claimItem(
+    fence: TokenSequence,
+    { id, tags, payload }: FreeItem,
+    { owner, holdMs, holder = null }: ClaimRequest,
+  ): Claim {
     const token = this.#sequences.issue(fence)
     const until = this.#txn.nowMs + holdMs
-    this.#sql.claim.run(token, token, until, owner, fence.n, id)
+    this.#sql.claim.run(token, token, until, owner, holder && holderText(token, holder, this.#txn.nowMs), fence.n, id)
     return { id, token, tags, payload, expiresAtMs: until }
   }
 
@@ -208,6 +260,17 @@ export class SqlitePools implements Sync<Pools> {
     const pool = this.#names.find(KIND.pool, name)
     return pool === undefined ? 0 : this.#sizes.of(pool) - (this.#sql.countExpired.get(pool, this.#txn.nowMs) ?? 0)
   }
+}
+
+function holderText(token: number, { type, slotId, taskId }: PoolHolder, nowMs: number): string {
+  const stored: StoredHolder = [token, type, slotId, taskId, nowMs]
+  return JSON.stringify(stored)
+}
+
+function claimRow({ id, token, expiresAtMs, owner, holder, renewals }: StoredClaim): ClaimRow {
+  const [of, type, slotId, taskId, claimedAtMs] = JSON.parse(holder ?? '[0, "", null, null, 0]') as StoredHolder
+  const known = of === token ? { type, slotId, taskId, claimedAtMs, renewals: renewals ?? 0 } : null
+  return { id, token, expiresAtMs, owner, holder: known }
 }
 
 function* matching(items: Iterable<FreeItem>, wanted: WantedTags): Iterable<FreeItem> {

@@ -5,6 +5,7 @@
  */
 import type { ReportedState } from '../../protocol/index.ts'
 import type { Ref, RegisterResult, Registration } from '../index.ts'
+import { drainedText, drainRequestOf } from './departures.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { SqliteEnrolments } from './engine-enrolments.ts'
@@ -32,9 +33,22 @@ function statementsOf(db: Database) {
       )
       .pluck(),
     renew: db.prepare<
-      [string, string, string, string | null, ReportedState, number, number, string | null, number, string]
+      [
+        string,
+        string,
+        string,
+        string | null,
+        ReportedState,
+        number,
+        number,
+        string | null,
+        string | null,
+        number,
+        string,
+      ]
     >(
-      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, labels = ?, state = ?, since = ?, seen = ?, drain = ?
+      `UPDATE worker SET instance = ?, conn = ?, hardware = ?, labels = ?, state = ?, since = ?, seen = ?, drain = ?,
+          drained = ?, departure = NULL
         WHERE type = ? AND id = ?`,
     ),
     remove: [
@@ -123,8 +137,10 @@ export class WorkerRegistrations {
     const isDrainKept = isDraining && appliesTo(worker.drain, item)
     const state = isDraining && !isDrainKept ? 'IDLE' : worker.state
     const drain = isDrainKept ? drainOf(item) : null
+    const request = isDrainKept ? drainRequestOf(worker.drained, worker.since) : null
+    const drained = request === null ? null : drainedText(nowMs, request)
     const { id, instance, conn, hardware, labels = null } = item
-    this.#sql.renew.run(instance, conn, hardware, labels, state, nowMs, nowMs, drain, type, id)
+    this.#sql.renew.run(instance, conn, hardware, labels, state, nowMs, nowMs, drain, drained, type, id)
     return {
       kind: 'registered',
       previous: recordedStatusOf(worker),

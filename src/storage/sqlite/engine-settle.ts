@@ -21,12 +21,14 @@ import {
   type Tasks,
 } from '../index.ts'
 import { Acked } from './acked.ts'
+import type { DeadGroupIndex } from './dead-group-index.ts'
 import type { Database } from './driver.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import { PLACE, type Queue, type Queues } from './queues.ts'
+import type { ReplayCounters } from './replay-counters.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import { columnWith, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
+import { columnWith, markedColumn, replayIn, type TaskDeps, type TaskRow, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 type EndFailedRun = [
@@ -35,7 +37,7 @@ type EndFailedRun = [
   due: number,
   attempt: number,
   error: string | null,
-  attempts: string,
+  attempts: string | null,
   pk: number,
 ]
 
@@ -58,10 +60,14 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
   readonly #rows: TaskRows
   readonly #acked: Acked
   readonly #outcomes: RetainedOutcomes
+  readonly #deadGroups: DeadGroupIndex
+  readonly #replays: ReplayCounters
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps) {
+  constructor({ db, txn, names, outcomes, sequences, queues, rows, deadGroups, replays }: TaskDeps) {
+    this.#replays = replays
     this.#outcomes = outcomes
+    this.#deadGroups = deadGroups
     this.#txn = txn
     this.#names = names
     this.#sequences = sequences
@@ -88,6 +94,7 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
       removed.push(pk)
       queue.groups?.endLease(grp)
       this.#acked.mark(type, token, id)
+      this.#replays.count(type, replayIn(attempts), 'done')
       if (retainMs !== null)
         this.#outcomes.keep(queue, { id, attempt, retainMs, attempts }, { kind: 'done', worker, result }, maxOutcomes)
       return 'ok'
@@ -152,7 +159,10 @@ export class TaskSettlement implements Pick<Sync<Tasks>, 'ack' | 'release' | 'na
     queue.dead += 1
     fence.died += 1
     const error = cutError(item.error)
-    this.#sql.endFailedRun.run(PLACE.dead, queue.death++, nowMs, outcome.attempt, error, attempts, pk)
+    this.#replays.count(queue.type, replayIn(attempts), 'died')
+    const withoutMark = markedColumn(attempts, undefined)
+    this.#deadGroups.add(queue.type, { pk, ord: queue.death, due: nowMs, error })
+    this.#sql.endFailedRun.run(PLACE.dead, queue.death++, nowMs, outcome.attempt, error, withoutMark, pk)
     return 'dead'
   }
 

@@ -12,13 +12,15 @@ import {
   type Tasks,
   type Tier,
 } from '../index.ts'
+import type { DeadGroupIndex } from './dead-group-index.ts'
 import type { Database } from './driver.ts'
 import type { ScheduledTasks } from './scheduled-tasks.ts'
 import type { TokenSequences } from './token-sequences.ts'
 import { KIND, type Names } from './names.ts'
 import type { Queue, Queues } from './queues.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
-import { columnWith, type TaskDeps, type TaskRows } from './task-rows.ts'
+import type { ReplayCounters } from './replay-counters.ts'
+import { columnWith, markedColumn, replayIn, type TaskDeps, type TaskRows } from './task-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 interface OverdueTask {
@@ -43,7 +45,7 @@ function statementsOf(db: Database) {
         ORDER BY due, token LIMIT ?`,
     ),
     countLost: db.prepare<[string, number]>('UPDATE task SET lost = lost + 1, attempts = ? WHERE pk = ?'),
-    moveToDead: db.prepare<[number, number, string, string, number]>(
+    moveToDead: db.prepare<[number, number, string, string | null, number]>(
       `UPDATE task SET place = 3, ord = ?, due = ?, error = ?, attempts = ?, lost = lost + 1, token = NULL,
         worker = NULL WHERE pk = ?`,
     ),
@@ -64,9 +66,14 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
   readonly #rows: TaskRows
   readonly #outcomes: RetainedOutcomes
   readonly #scheduled: ScheduledTasks
+  readonly #deadGroups: DeadGroupIndex
+  readonly #replays: ReplayCounters
   readonly #sql: ReturnType<typeof statementsOf>
 
-  constructor({ db, txn, names, outcomes, sequences, queues, rows }: TaskDeps, scheduled: ScheduledTasks) {
+  constructor(deps: TaskDeps, scheduled: ScheduledTasks) {
+    const { db, txn, names, outcomes, sequences, queues, rows, deadGroups, replays } = deps
+    this.#replays = replays
+    this.#deadGroups = deadGroups
     this.#outcomes = outcomes
     this.#txn = txn
     this.#names = names
@@ -111,7 +118,10 @@ export class TaskSweep implements Pick<Sync<Tasks>, 'sweep'> {
     if (tasks.length === 0) return
     for (const task of tasks) {
       const error = lostLeaseError(task.lost + 1)
-      this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, error, this.#attemptsOf(task), task.pk)
+      this.#deadGroups.add(queue.type, { pk: task.pk, ord: queue.death, due: this.#txn.nowMs, error })
+      this.#replays.count(queue.type, replayIn(task.attempts), 'died')
+      const attempts = markedColumn(this.#attemptsOf(task), undefined)
+      this.#sql.moveToDead.run(queue.death++, this.#txn.nowMs, error, attempts, task.pk)
     }
     queue.dead += tasks.length
     this.#sequences.change(queue.type).died += tasks.length

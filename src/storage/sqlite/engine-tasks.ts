@@ -12,7 +12,9 @@
 import type {
   CancelResult,
   Counts,
+  DeadGroup,
   DeadPage,
+  DeadRow,
   DoneTask,
   ExtendItem,
   ExtendLeaseResult,
@@ -22,9 +24,12 @@ import type {
   LeaseRef,
   NackItem,
   NewPause,
+  NewestDead,
   NewTask,
   Pause,
   QueuePage,
+  ReplayCounts,
+  ReplayPace,
   ReserveRequest,
   ReserveResult,
   RetryPolicy,
@@ -38,7 +43,9 @@ import type {
 } from '../index.ts'
 import { ScheduledTasks } from './scheduled-tasks.ts'
 import { TaskCancellation } from './engine-cancel.ts'
+import { DeadGroupIndex } from './dead-group-index.ts'
 import { DeadTasks } from './engine-dead.ts'
+import { DeadTaskGroups } from './engine-dead-groups.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { TaskGrouping } from './engine-groups.ts'
 import { TaskInspection } from './engine-inspect.ts'
@@ -50,6 +57,7 @@ import { TaskSubmission } from './engine-submit.ts'
 import { TaskSweep } from './engine-sweep.ts'
 import { Queues } from './queues.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
+import { ReplayCounters } from './replay-counters.ts'
 import { TaskRows, type TaskDeps } from './task-rows.ts'
 
 export class SqliteTasks implements Sync<Tasks> {
@@ -60,6 +68,7 @@ export class SqliteTasks implements Sync<Tasks> {
   readonly #inspection: TaskInspection
   readonly #listing: TaskListing
   readonly #dead: DeadTasks
+  readonly #deadGroups: DeadTaskGroups
   readonly #pause: TaskPause
   readonly #cancellation: TaskCancellation
   readonly #grouping: TaskGrouping
@@ -67,7 +76,8 @@ export class SqliteTasks implements Sync<Tasks> {
   constructor(engine: EngineDeps) {
     const { db, txn } = engine
     const [queues, rows, outcomes] = [new Queues(db, txn), new TaskRows(db), new RetainedOutcomes(db, txn)]
-    const deps: TaskDeps = { ...engine, queues, rows, outcomes }
+    const deadGroups = new DeadGroupIndex(db, txn)
+    const deps: TaskDeps = { ...engine, queues, rows, outcomes, deadGroups, replays: new ReplayCounters(db) }
     const scheduled = new ScheduledTasks(deps)
     this.#cancellation = new TaskCancellation(deps)
     this.#submission = new TaskSubmission(deps, this.#cancellation)
@@ -77,6 +87,7 @@ export class SqliteTasks implements Sync<Tasks> {
     this.#inspection = new TaskInspection(deps)
     this.#listing = new TaskListing(deps)
     this.#dead = new DeadTasks(deps)
+    this.#deadGroups = new DeadTaskGroups(deps, this.#dead)
     this.#pause = new TaskPause(deps)
     this.#grouping = new TaskGrouping(deps)
   }
@@ -151,8 +162,8 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#dead.list(type, n, bytes, after)
   }
 
-  replay(type: string, n: number, newestDeath?: number): number {
-    return this.#dead.replay(type, n, newestDeath)
+  replay(type: string, n: number, newestDeath?: number, replay?: string): number {
+    return this.#dead.replay(type, n, newestDeath, replay)
   }
 
   newestDeath(type: string): number {
@@ -167,8 +178,49 @@ export class SqliteTasks implements Sync<Tasks> {
     type: string,
     action: 'replay' | 'remove',
     ids: readonly string[],
+    replay?: string,
   ): readonly ('replayed' | 'removed' | 'not_dead')[] {
-    return this.#dead.applyToDead(type, action, ids)
+    return this.#dead.applyToDead(type, action, ids, replay)
+  }
+
+  deadGroups(type: string): readonly DeadGroup[] {
+    return this.#deadGroups.list(type)
+  }
+
+  groupDead(type: string, n: number): boolean {
+    return this.#deadGroups.repair(type, n)
+  }
+
+  newestDead(type: string, group: string | null, before: string | null, n: number, bytes?: number): NewestDead {
+    return this.#deadGroups.newest(type, group, before, n, bytes)
+  }
+
+  applyToDeadGroup(
+    type: string,
+    group: string,
+    action: 'replay' | 'remove',
+    diedBeforeMs: number,
+    n: number,
+    pace?: ReplayPace,
+    replay?: string,
+  ): number {
+    return this.#deadGroups.apply(type, group, action, diedBeforeMs, n, pace, replay)
+  }
+
+  replayCounts(type: string, replays: readonly string[]): readonly (ReplayCounts | null)[] {
+    return this.#dead.replayCounts(type, replays)
+  }
+
+  forgetReplays(type: string, replays: readonly string[]): void {
+    this.#dead.forgetReplays(type, replays)
+  }
+
+  deadTask(type: string, id: string): DeadRow | null {
+    return this.#deadGroups.task(type, id)
+  }
+
+  replayEdited(type: string, id: string, diedAtMs: number, body: string): boolean {
+    return this.#deadGroups.replayEdited(type, id, diedAtMs, body)
   }
 
   cancel(type: string, ids: readonly string[], actor: string, maxOutcomes?: number): readonly CancelResult[] {

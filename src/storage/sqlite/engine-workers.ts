@@ -7,6 +7,7 @@ import { MAX_RESPONSE_BYTES, STATS_FRAMES } from '../../protocol/index.ts'
 import {
   takeWithin,
   type DrainResult,
+  type DrainTarget,
   type EndedConn,
   type Ref,
   type RegisterResult,
@@ -17,6 +18,7 @@ import {
   type WorkerRow,
   type Workers,
 } from '../index.ts'
+import { departureOf, departureText, drainedText, drainRequestOf } from './departures.ts'
 import type { Database } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { SqliteEnrolments } from './engine-enrolments.ts'
@@ -28,10 +30,14 @@ import { KIND, type Names } from './names.ts'
 import type { Transaction } from './transaction.ts'
 import { drainOf, NEXT_PROCESS, type WorkerRecord, type WorkerRows } from './worker-rows.ts'
 
-type UnstoredField = 'type' | 'connected' | 'ended' | 'draining' | 'config' | 'configRevision'
+type UnstoredField =
+  'type' | 'connected' | 'ended' | 'draining' | 'drainRequest' | 'departure' | 'config' | 'configRevision'
 
 interface StoredWorker extends Omit<WorkerRow, UnstoredField>, LabelColumns {
   readonly drain: string | null
+  /** See departures.ts. */
+  readonly drained: string | null
+  readonly departure: string | null
   readonly ended: 0 | 1
   readonly gen: number
   readonly config: string
@@ -41,6 +47,7 @@ interface StoredWorker extends Omit<WorkerRow, UnstoredField>, LabelColumns {
 
 const SELECT_WORKER = `SELECT worker.id, conn, registered AS registeredAtMs, hardware, labels, state,
   since AS stateSinceMs, seen AS lastSeenAtMs, (conn IS NULL AND ended IS seen) AS ended, error AS lastError, drain,
+    drained, departure,
     managed_by AS managedBy,
     applied_gen AS appliedGen, gen, config, changed AS changedAtMs, actor, ${LABEL_COLUMNS},
     coalesce(stats, frame) AS stats
@@ -53,11 +60,12 @@ function statementsOf(db: Database) {
     page: db.prepare<[number, string, number], StoredWorker>(
       `${SELECT_WORKER} WHERE worker.type = ? AND worker.id > ? ORDER BY worker.id LIMIT ?`,
     ),
-    disconnect: db.prepare<[number, 0 | 1, number, string]>(
-      'UPDATE worker SET conn = NULL, since = ?, ended = iif(?, seen, NULL) WHERE type = ? AND id = ?',
+    disconnect: db.prepare<[number, 0 | 1, string | null, string | null, number, string]>(
+      `UPDATE worker SET conn = NULL, since = ?, ended = iif(?, seen, NULL), drained = ?, departure = ?
+        WHERE type = ? AND id = ?`,
     ),
-    setDrain: db.prepare<[string, number, number, string]>(
-      'UPDATE worker SET drain = ?, since = ? WHERE type = ? AND id = ?',
+    setDrain: db.prepare<[string, string | null, number, number, string]>(
+      'UPDATE worker SET drain = ?, drained = ?, since = ? WHERE type = ? AND id = ?',
     ),
     setManager: db.prepare<[string | null, number, string]>(
       'UPDATE worker SET managed_by = ? WHERE type = ? AND id = ?',
@@ -102,17 +110,35 @@ export class SqliteWorkers implements Sync<Workers> {
     for (const item of items) {
       const found = this.#rows.find(item)
       if (found === undefined || found.worker.conn !== item.conn) continue
-      this.#sql.disconnect.run(this.#txn.nowMs, item.ended === true ? 1 : 0, found.type, item.id)
+      const { nowMs: atMs } = this.#txn
+      const { drain, drained, seen, since } = found.worker
+      const request = drain === null ? null : drainRequestOf(drained, since)
+      const departure =
+        item.end === undefined
+          ? null
+          : departureText(seen, { ...item.end, atMs, wasDraining: drain !== null, drain: request })
+      this.#sql.disconnect.run(
+        atMs,
+        item.ended === true ? 1 : 0,
+        request && drainedText(atMs, request),
+        departure,
+        found.type,
+        item.id,
+      )
     }
   }
 
-  drain(refs: readonly Ref[]): readonly DrainResult[] {
-    return refs.map((ref) => {
-      const found = this.#rows.find(ref)
+  drain(items: readonly DrainTarget[]): readonly DrainResult[] {
+    return items.map((item) => {
+      const found = this.#rows.find(item)
       if (found === undefined) return { kind: 'not_found' }
       const { type, worker } = found
-      const since = worker.drain === null ? this.#txn.nowMs : worker.since
-      this.#sql.setDrain.run(this.#drainNow(worker), since, type, ref.id)
+      const { nowMs: atMs } = this.#txn
+      const isNew = worker.drain === null
+      const { actor } = item
+      const requested = actor === undefined ? null : drainedText(atMs, { atMs, actor })
+      const drained = isNew ? requested : worker.drained
+      this.#sql.setDrain.run(this.#drainNow(worker), drained, isNew ? atMs : worker.since, type, item.id)
       return { kind: 'draining', conn: worker.conn }
     })
   }
@@ -153,8 +179,10 @@ export class SqliteWorkers implements Sync<Workers> {
   }
 
   #rowOf(type: string, { drain, gen, config, changedAtMs, actor, ...columns }: StoredWorker): WorkerRow {
-    const { revision, variant, variantGen, ...stored } = columns
+    const { revision, variant, variantGen, drained, departure: departed, ...stored } = columns
     const isDraining = drain !== null
+    const drainRequest = isDraining ? drainRequestOf(drained, stored.stateSinceMs) : null
+    const departure = stored.conn === null ? departureOf(departed, stored.lastSeenAtMs) : null
     return {
       type,
       ...stored,
@@ -162,6 +190,8 @@ export class SqliteWorkers implements Sync<Workers> {
       ended: stored.ended === 1,
       state: isDraining ? 'DRAINING' : stored.state,
       draining: isDraining,
+      ...(drainRequest !== null && { drainRequest }),
+      ...(departure !== null && { departure }),
       config: { gen, config, changedAtMs, actor },
       configRevision: storedLabel({ revision, variant, variantGen }, gen),
     }

@@ -25,13 +25,23 @@
  * of groups has all pending rows of such a type, and none of types that have neither groups nor a policy. `group_rate`
  * has the time up to which a group has used its rate (group-rules.ts); without a row it is unused.
  *
+ * `task.egroup` is the group of the error of a dead task (error-pattern.ts). It counts only if `egroup_ord` is the
+ * number of the death: a program that does not know groups leaves those of an earlier death.
+ *
  * `worker.ended` is `seen` if the process ended in an orderly way. Each register changes `seen`, also one by an earlier
- * program.
+ * program. `departure` describes the end of the last connection and `drained` the request of a drain, as JSON whose
+ * first value says when they are valid: while `seen`, or `since`, has that value (departures.ts).
  *
  * `revision` has the named configs of a type in the order of `n`. `cfg.revision` and `cfg.variant` are the label of the
  * last bulk change, which wrote generation `variant_gen` (config-labels.ts). The `config` of a bulk change in
  * `cfg_history` is that revision with the fields that differ. `enrolment` has the rules by which a type enrols workers;
  * `enrolled` counts their changes, and has the time of the last one. `rollout` has the reports of rollouts.
+ * `operation` and `operation_part` have operations, `audit` has the audit log.
+ * `rollup` has the steps of rollups: step `n` of the resolution `step`, in ms, at its place in the ring
+ * (rollup-steps.ts).
+ *
+ * `pool_item.holder` is the list of token, type, slot, task and time of the last claim, as JSON. It and `renewals`
+ * are valid only if its token is that of the row: a program that does not know them leaves those of an earlier claim.
  *
  * `tier` is the queue the task waits in, `own_tier` that of its priority: they differ after a replay only.
  */
@@ -119,6 +129,15 @@ CREATE TABLE IF NOT EXISTS enrolled(type INTEGER PRIMARY KEY, changes INTEGER NO
   STRICT;
 CREATE TABLE IF NOT EXISTS rollout(type INTEGER, name TEXT, reported INTEGER NOT NULL, head TEXT NOT NULL,
   body TEXT NOT NULL, PRIMARY KEY(type, name)) STRICT;
+CREATE TABLE IF NOT EXISTS replay(type INTEGER, id TEXT, done INTEGER NOT NULL, died INTEGER NOT NULL,
+  PRIMARY KEY(type, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS operation(type INTEGER, id TEXT, version INTEGER NOT NULL, head TEXT NOT NULL,
+  PRIMARY KEY(type, id)) STRICT;
+CREATE TABLE IF NOT EXISTS operation_part(type INTEGER, id TEXT, n INTEGER, body TEXT NOT NULL,
+  PRIMARY KEY(type, id, n)) STRICT;
+CREATE TABLE IF NOT EXISTS audit(n INTEGER PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS rollup(type INTEGER, step INTEGER, place INTEGER, n INTEGER NOT NULL, numbers TEXT NOT NULL,
+  PRIMARY KEY(type, step, place)) STRICT, WITHOUT ROWID;
 `
 /** Columns that tables of this version gained later, in the same way: null in the rows of an earlier program. */
 export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: string; readonly type: string }[] = [
@@ -130,16 +149,24 @@ export const ADDED_COLUMNS: readonly { readonly table: string; readonly column: 
   { table: 'task', column: 'ukey', type: 'TEXT' },
   { table: 'task', column: 'ufinished', type: 'INTEGER' },
   { table: 'task', column: 'grp', type: 'TEXT' },
+  { table: 'task', column: 'egroup', type: 'TEXT' },
+  { table: 'task', column: 'egroup_ord', type: 'INTEGER' },
   { table: 'worker', column: 'labels', type: 'TEXT' },
   { table: 'worker', column: 'ended', type: 'INTEGER' },
+  { table: 'worker', column: 'drained', type: 'TEXT' },
+  { table: 'worker', column: 'departure', type: 'TEXT' },
   { table: 'cfg', column: 'revision', type: 'TEXT' },
   { table: 'cfg', column: 'variant', type: 'TEXT' },
   { table: 'cfg', column: 'variant_gen', type: 'INTEGER' },
   { table: 'revision', column: 'tally', type: 'TEXT' },
+  { table: 'pool_item', column: 'holder', type: 'TEXT' },
+  { table: 'pool_item', column: 'renewals', type: 'INTEGER' },
 ]
 /** Indexes of these columns. */
 export const ADDED_INDEXES = `
 CREATE UNIQUE INDEX IF NOT EXISTS task_unique ON task(type, ukey) WHERE ukey IS NOT NULL;
 CREATE INDEX IF NOT EXISTS task_group ON task(type, grp, tier, ord) WHERE place = 0 AND grp IS NOT NULL;
+CREATE INDEX IF NOT EXISTS task_dead_group ON task(type, egroup, due, ord) WHERE place = 3 AND egroup_ord = ord;
+CREATE INDEX IF NOT EXISTS task_dead_ungrouped ON task(type, ord) WHERE place = 3 AND egroup_ord IS NOT ord;
 CREATE INDEX IF NOT EXISTS cfg_revision ON cfg(type, revision) WHERE revision IS NOT NULL;
 `

@@ -19,7 +19,10 @@ import { SqliteKv } from './engine-kv.ts'
 import { SqliteLocks } from './engine-locks.ts'
 import { SqlitePools } from './engine-pools.ts'
 import { SqliteEnrolments } from './engine-enrolments.ts'
+import { SqliteAudit } from './engine-audit.ts'
+import { SqliteOperations } from './engine-operations.ts'
 import { SqliteRollouts } from './engine-rollouts.ts'
+import { SqliteRollups } from './engine-rollups.ts'
 import { SqliteRevisions } from './engine-revisions.ts'
 import { SqliteStats } from './engine-reports.ts'
 import { SqliteStreams } from './engine-streams.ts'
@@ -228,6 +231,9 @@ function engineGroups(store: Store, txn: Transaction, policies: GroupPolicies): 
     revisions,
     enrolments,
     rollouts: new SqliteRollouts(deps),
+    operations: new SqliteOperations(deps),
+    audit: new SqliteAudit(deps),
+    rollups: new SqliteRollups(deps),
     stats: new SqliteStats(deps, workers),
     streams,
     tasks,

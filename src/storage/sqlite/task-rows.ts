@@ -3,10 +3,22 @@
  * TaskRows finds, moves and removes the rows of tasks. The bodies of tasks that were submitted together lie side by
  * side, so a batch of them is removed by ranges instead of one by one.
  */
-import { withAttempt, type FailedAttempt, type RunHistory, type TaskHistory, type Tier } from '../index.ts'
+import {
+  replayOf,
+  withAttempt,
+  withoutReplay,
+  withReplay,
+  type FailedAttempt,
+  type RunHistory,
+  type StoredAttempt,
+  type TaskHistory,
+  type Tier,
+} from '../index.ts'
+import type { DeadGroupIndex } from './dead-group-index.ts'
 import type { Database, Statement } from './driver.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { RetainedOutcomes } from './retained-outcomes.ts'
+import type { ReplayCounters } from './replay-counters.ts'
 import { PLACE, type PlaceNumber, type Queue, type Queues } from './queues.ts'
 
 /** What the parts of the task queues share. */
@@ -14,6 +26,8 @@ export interface TaskDeps extends EngineDeps {
   readonly outcomes: RetainedOutcomes
   readonly queues: Queues
   readonly rows: TaskRows
+  readonly deadGroups: DeadGroupIndex
+  readonly replays: ReplayCounters
 }
 
 export interface TaskRow {
@@ -54,7 +68,23 @@ export interface TakenTask {
 
 /** The failed attempts in a column. */
 export function attemptsIn(column: string | null): Pick<RunHistory, 'attempts'> {
-  return column === null ? {} : { attempts: JSON.parse(column) as readonly FailedAttempt[] }
+  return column === null ? {} : { attempts: withoutReplay(storedIn(column)) }
+}
+
+const storedIn = (column: string | null): readonly StoredAttempt[] =>
+  column === null ? [] : (JSON.parse(column) as readonly StoredAttempt[])
+
+/** A quote in a text is escaped, so only the name of the field is found. */
+const isMarked = (column: string | null): column is string => column?.includes('"replay":') === true
+
+/** The id of the replay that the task is part of; undefined if it is part of none. */
+export const replayIn = (column: string | null): string | undefined =>
+  isMarked(column) ? replayOf(storedIn(column)) : undefined
+
+/** The column with the mark of a replay instead of another one; without a mark if `replay` is undefined. */
+export function markedColumn(column: string | null, replay: string | undefined): string | null {
+  if (column === null || (replay === undefined && !isMarked(column))) return column
+  return JSON.stringify(withReplay(storedIn(column), replay))
 }
 
 /** What the row says about the runs of the task. */
@@ -64,7 +94,7 @@ export function historyIn({ attempts, progress, progressAt }: TaskRow): TaskHist
 
 /** The column with one more attempt. */
 export function columnWith(column: string | null, newest: FailedAttempt): string {
-  return JSON.stringify(withAttempt(attemptsIn(column).attempts ?? [], newest))
+  return JSON.stringify(withAttempt(storedIn(column), newest))
 }
 
 /** Whether the row is a dead task that was cleared. It counts as absent until the idle work has removed it. */

@@ -19,7 +19,10 @@ export interface WorkerRecord {
   readonly lastError: string | null
   readonly appliedGen: number | null
   readonly since: number
+  readonly seen: number
   readonly drain: string | null
+  /** Of the drain (departures.ts). */
+  readonly drained: string | null
   readonly frames: number
   readonly gen: number
   /** Of the last bulk change (label-columns.ts). */
@@ -47,8 +50,8 @@ export class WorkerRows {
   constructor({ db, names }: EngineDeps) {
     this.#names = names
     this.#find = db.prepare(
-      `SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, drain, frames, gen,
-        revision, variant_gen AS variantGen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?`,
+      `SELECT instance, conn, state, error AS lastError, applied_gen AS appliedGen, since, seen, drain, drained, frames,
+        gen, revision, variant_gen AS variantGen FROM worker JOIN cfg USING(type, id) WHERE type = ? AND id = ?`,
     )
   }
 

@@ -3,6 +3,7 @@ import type { Row } from '../row.ts'
 import { CONFIG } from './config.ts'
 import { CONNECT, LATER_CONNECT } from './connect.ts'
 import { ENDS } from './ends.ts'
+import { LOGS } from './logs.ts'
 import { OUTPUT } from './output.ts'
 import { STREAMS } from './streams.ts'
 import { LATER_TASKS, TASKS } from './tasks.ts'
@@ -18,4 +19,5 @@ export const ROWS: readonly Row[] = [
   ...LATER_TASKS,
   ...STREAMS,
   ...LATER_CONNECT,
+  ...LOGS,
 ]

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { Authority } from '../authority.ts'
 import { ingress } from '../cluster.ts'
 import { eventually } from '../../kit/index.ts'
-import { TYPE, type Release } from './release.ts'
+import { TYPE, type ScaledRelease } from './scaled-release.ts'
 
 const GROUP = 'external.metrics.k8s.io'
 const VERSION = 'v1beta1'
@@ -24,10 +24,10 @@ const RESOURCES = {
 
 export class ExternalMetrics {
   readonly #authority = new Authority()
-  readonly #release: Release
+  readonly #release: ScaledRelease
   readonly #server: Server
 
-  private constructor(release: Release) {
+  private constructor(release: ScaledRelease) {
     this.#release = release
     const { certFile, keyFile } = this.#authority
     this.#server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, (request, response) => {
@@ -40,7 +40,7 @@ export class ExternalMetrics {
   }
 
   /** Resolves when the API server gets the metric from here. */
-  static async start(release: Release): Promise<ExternalMetrics> {
+  static async start(release: ScaledRelease): Promise<ExternalMetrics> {
     const metrics = new ExternalMetrics(release)
     await new Promise<void>((done) => metrics.#server.listen(0, '0.0.0.0', done))
     await metrics.#register((metrics.#server.address() as AddressInfo).port)

@@ -7,10 +7,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { eventually } from '../../kit/index.ts'
-import { chain, CRDS } from '../cluster.ts'
+import { chain, withOption } from '../cluster.ts'
 import { ExternalMetrics } from './external-metrics.ts'
-import { installKeda, removeKeda, withKeda } from './keda.ts'
-import { Release, valuesOf, WORKLOAD } from './release.ts'
+import { installKeda, removeKeda } from './keda.ts'
+import { ScaledRelease, TYPE, valuesOf, WORKLOAD } from './scaled-release.ts'
 import { described, Rounds, tasksOf, type Round } from './rounds.ts'
 
 const IS_LONG = process.env['SOAK'] === '1'
@@ -23,9 +23,9 @@ const STEP_MS = 600_000
 const ROUND_MS = 300_000
 const SCALING = `workers.timed.autoscaling`
 
-withKeda('autoscaling', () => {
+withOption('keda', 'autoscaling', () => {
   describe('autoscaling', () => {
-    const release = new Release(`scaled-${randomBytes(3).toString('hex')}`)
+    const release = new ScaledRelease(`scaled-${randomBytes(3).toString('hex')}`)
     const figures: string[] = []
     const step = chain('autoscaling', STEP_MS)
     let rounds: Rounds
@@ -44,9 +44,9 @@ withKeda('autoscaling', () => {
       }
       expect(events.filter(({ attempt }) => attempt > 0)).toEqual([])
       const submitted = done.length * TASKS
-      await eventually('the totals are sampled', async () => (await release.totals()).acked === submitted)
-      expect(await release.totals()).toMatchObject({ submitted, acked: submitted, nacked: 0, died: 0 })
-      expect(await Promise.all([release.released(), release.lostLeases(), release.dead()])).toEqual([0, 0, 0])
+      await eventually('the totals are sampled', async () => (await release.totals(TYPE)).acked === submitted)
+      expect(await release.totals(TYPE)).toMatchObject({ submitted, acked: submitted, nacked: 0, died: 0 })
+      expect(await Promise.all([release.released(), release.lostLeases(), release.dead(TYPE)])).toEqual([0, 0, 0])
       expect(rounds.interrupted).toEqual([])
     }
 
@@ -59,7 +59,7 @@ withKeda('autoscaling', () => {
     afterAll(async () => {
       console.log(figures.join('\n'))
       rounds?.close()
-      await release.remove(CRDS)
+      await release.remove()
       await removeKeda()
     }, STEP_MS)
 
@@ -109,7 +109,7 @@ withKeda('autoscaling', () => {
       const begun = done.events.filter((event) => !event.is_end).length
       const pods = rounds.interrupted.length - before
       figures.push(`Plain: ${pods} pods removed while they held tasks, ${begun - TASKS} runs interrupted`)
-      expect(await release.dead()).toBe(0)
+      expect(await release.dead(TYPE)).toBe(0)
     })
 
     step('by a HorizontalPodAutoscaler and an External metric, between 1 pod and the most', async () => {

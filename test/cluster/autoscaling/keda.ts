@@ -1,26 +1,13 @@
 /** Installs KEDA in the cluster from the folder that hack/cluster/up.mjs --keda wrote, and removes it. */
-import { existsSync } from 'node:fs'
-import { describe, it } from '@jest/globals'
 import { eventually } from '../../kit/index.ts'
-import { kubectl, withCluster } from '../cluster.ts'
+import { FOLDER, kubectl } from '../cluster.ts'
 
-const FOLDER = `${process.cwd()}/.tools/cluster/keda`
+const KEDA = `${FOLDER}/keda`
 const READY_WITHIN_MS = 180_000
-
-/** Runs `define`, which defines tests; in a cluster without the images of KEDA it defines one skipped test instead. */
-export function withKeda(name: string, define: () => void): void {
-  withCluster(name, () => {
-    if (existsSync(FOLDER)) define()
-    else
-      describe(name, () =>
-        it.skip('this cluster has no images of KEDA: run make cluster-up ARGS=--keda', () => undefined),
-      )
-  })
-}
 
 /** Resolves when the API server gets metrics from KEDA. */
 export async function installKeda(): Promise<void> {
-  await kubectl('apply', '--server-side', '-k', FOLDER)
+  await kubectl('apply', '--server-side', '-k', KEDA)
   await eventually(
     'the API server reads metrics from KEDA',
     () =>
@@ -32,4 +19,4 @@ export async function installKeda(): Promise<void> {
   )
 }
 
-export const removeKeda = (): Promise<string> => kubectl('delete', '-k', FOLDER, '--ignore-not-found', '--timeout=120s')
+export const removeKeda = (): Promise<string> => kubectl('delete', '-k', KEDA, '--ignore-not-found', '--timeout=120s')

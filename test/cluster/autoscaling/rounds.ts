@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../../../src/runtime/index.ts'
 import { eventually } from '../../kit/index.ts'
 import { PodWatch } from './pods.ts'
-import { SELECTOR, type Release, type RunEvent, type TimedTask } from './release.ts'
+import { SELECTOR, type ScaledRelease, type RunEvent, type TimedTask } from './scaled-release.ts'
 
 const SHORTEST_MS = 500
 const LONGEST_MS = 20_000
@@ -33,14 +33,14 @@ export function tasksOf(round: string, count: number, seed: number): readonly Ti
 }
 
 export class Rounds {
-  readonly #release: Release
+  readonly #release: ScaledRelease
   readonly #pods: PodWatch
   /** Pods that were removed while their workers held tasks. */
   readonly interrupted: string[] = []
   #removed = 0
   #looks: Promise<unknown>[] = []
 
-  constructor(release: Release) {
+  constructor(release: ScaledRelease) {
     this.#release = release
     this.#pods = new PodWatch(release.place, SELECTOR, (pod) => void this.#looks.push(this.#look(pod)))
   }

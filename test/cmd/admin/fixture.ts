@@ -18,17 +18,27 @@ export interface Terminal {
   readonly answer?: boolean
   readonly unread?: AbortSignal
   readonly onOut?: (out: string) => void
+  readonly isKubectlPlugin?: boolean
 }
+
+/** Contexts of the person who runs the tests are not used. */
+const NO_CONTEXTS = '/nonexistent'
 
 /** Runs `muster …words`. A string is split at spaces. */
 export async function muster(url: string, words: string | readonly string[], terminal: Terminal = {}): Promise<Ran> {
   const [noun = '', ...rest] = typeof words === 'string' ? words.split(' ') : words
   const ran = { code: -1, out: '', err: '', questions: [] as string[] }
   const io: Io = {
-    environment: { SVC_MASTER_URL: url, SVC_API_TOKEN: TOKENS.admin, ...terminal.environment },
+    environment: {
+      SVC_MASTER_URL: url,
+      SVC_API_TOKEN: TOKENS.admin,
+      XDG_CONFIG_HOME: NO_CONTEXTS,
+      ...terminal.environment,
+    },
     time: systemTime,
     random: seededRandom(1),
     user: 'ana',
+    isKubectlPlugin: terminal.isKubectlPlugin ?? false,
     out: (text) => {
       ran.out += text
       terminal.onOut?.(ran.out)

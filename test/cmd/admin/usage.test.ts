@@ -41,7 +41,7 @@ describe('a command line', () => {
     expect(await muster(NOWHERE, 'dead everything mailer')).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringContaining('; its verbs are ls, replay, clear'),
+      err: expect.stringContaining('; its verbs are ls, groups, replay, replays, edit, remove'),
     })
   })
 
@@ -64,8 +64,8 @@ describe('a command line', () => {
     ['dead replay mailer -n 1 --task-id a', 'cannot be combined with'],
     ['output pop mailer', '--yes'],
     ['workers forget mailer/w1', '--yes'],
-    ['dead clear mailer', '--yes'],
-    ['dead clear mailer --task-id a', '--yes'],
+    ['dead remove mailer', '--yes'],
+    ['dead remove mailer --task-id a', '--yes'],
     ['dead replay mailer', '--yes'],
   ])('is rejected before any request is sent: muster %s', async (words, named) => {
     const ran = await muster(NOWHERE, words)
@@ -98,8 +98,9 @@ describe('a command line', () => {
         const ran = await muster('', [noun, name, '--help'])
         expect([noun, name, ran.code, ran.err]).toEqual([noun, name, 0, ''])
         expect(examples.length).toBeGreaterThan(0)
-        for (const example of examples) expect(ran.out).toContain(`muster ${noun} ${name} ${example}`.trimEnd())
-        expect(own.out).toContain(`muster ${noun} ${name}`)
+        const command = `muster ${noun} ${name}`.trimEnd()
+        for (const example of examples) expect(ran.out).toContain(`${command} ${example}`.trimEnd())
+        expect(own.out).toContain(command)
         expect(ran.out).toContain(kind === 'remote' ? 'SVC_API_TOKEN, or SVC_API_TOKEN_FILE' : 'It needs no master.')
       }
     }

@@ -362,6 +362,21 @@ describe('muster queue and muster dead', () => {
     expect((await run('queue ls mailer')).err).toBe('1 of 1\n')
   })
 
+  it('history shows rates, gauges and times by steps (D166)', async () => {
+    const { run } = await startMaster()
+    await run(['tasks', 'submit', 'mailer', '--payload', '{"to":"a"}'])
+    const { code, out, err } = await run('queue history mailer')
+    expect([code, err]).toEqual([0, 'steps of 15 s\n'])
+    const [head, row] = cells(out)
+    expect(head?.slice(0, 7)).toEqual(['FROM', 'IN/MIN', 'DONE/MIN', 'FAILED/MIN', 'DIED/MIN', 'WAITING', 'OLDEST S'])
+    expect(row?.slice(0, 2)).toEqual([expect.stringMatching(/^\d{4}-.*Z$/), '-'])
+    expect(JSON.parse((await run('queue history mailer --last 7d --step 1h -o json')).out)).toMatchObject({
+      step: 3_600,
+    })
+    const wrong = await run('queue history mailer --last 1d --step 15s')
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('at most 1000 are returned')])
+  })
+
   it('pause rejects a wrong time', async () => {
     const { run } = await startMaster()
     expect(await run('queue pause mailer --for 30m --until 1')).toMatchObject({
@@ -386,7 +401,7 @@ describe('muster queue and muster dead', () => {
       code: 0,
       out: '{\n  "replayed": 1\n}\n',
     })
-    expect(await run('dead clear mailer', { answer: true })).toMatchObject({ code: 0, out: 'CLEARED\n2\n' })
+    expect(await run('dead remove mailer', { answer: true })).toMatchObject({ code: 0, out: 'REMOVED\n2\n' })
   })
 
   it('change only the tasks of --task-id, exit code 3 when one was not dead (D50)', async () => {
@@ -400,7 +415,7 @@ describe('muster queue and muster dead', () => {
       code: 0,
       out: 'TASK  OUTCOME\na     replayed\n',
     })
-    expect(await muster(proxy.url, 'dead clear mailer --task-id a --yes')).toMatchObject({
+    expect(await muster(proxy.url, 'dead remove mailer --task-id a --yes')).toMatchObject({
       code: 3,
       out: 'TASK  OUTCOME\na     not_dead\n',
     })

@@ -87,7 +87,7 @@ export const ENDPOINTS: readonly Row[] = [
   [
     'page/inspectors',
     'The page inspects dead letters, streams and pools.',
-    by('dashboard/browser/tasks.test.ts', 'replays dead letters, and clears them only after a confirmation'),
+    by('dashboard/browser/tasks.test.ts', 'replays dead letters, and removes them only after a confirmation'),
   ],
   ['metric/svc_master_up', '1 while the master responds.'],
   ['metric/svc_workers_total', 'Workers by type and state.'],

@@ -2,8 +2,11 @@
 import { ADDITIONS } from './additions.ts'
 import { CHANNEL } from './channel.ts'
 import { DECISIONS } from './decisions.ts'
+import { DIAGNOSIS } from './diagnosis.ts'
 import { ENDPOINTS } from './endpoints.ts'
+import { FLEETS } from './fleets.ts'
 import { LIFECYCLES } from './lifecycles.ts'
+import { OPERATIONS } from './operations.ts'
 import { RESOURCES } from './resources.ts'
 import type { Row } from './row.ts'
 import { TASK_CONTROL } from './task-control.ts'
@@ -18,5 +21,8 @@ export const TABLE: readonly Row[] = [
   ...WIRE,
   ...ADDITIONS,
   ...TASK_CONTROL,
+  ...FLEETS,
+  ...DIAGNOSIS,
+  ...OPERATIONS,
 ]
 export { by, pending, type Row } from './row.ts'

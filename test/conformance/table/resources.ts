@@ -97,7 +97,7 @@ export const RESOURCES: readonly Row[] = [
     ),
     by('dashboard/browser/dashboard.test.ts', 'works below a path prefix'),
   ],
-  ['about/pools-read-only', 'Of the primitives for plugins, REST shows only pools, and changes none.'],
+  ['about/pools-read-only', 'Of the primitives for plugins, REST shows only pools, and changes no item.'],
   ['about/long-poll', 'A reserve may wait for a task.'],
   ['primitive/lock', 'A lock is a mutex with a token and a hold time; only the token can release it.'],
   ['primitive/counter', 'A counter is an atomic integer without expiry.'],

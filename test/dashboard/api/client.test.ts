@@ -26,7 +26,7 @@ interface Asked {
 
 /** Starts a server with one response per path. It records all requests. */
 async function served(
-  responses: Readonly<Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>>,
+  responses: Record<string, { status?: number; body: unknown; headers?: Record<string, string> }>,
 ): Promise<{ api: Api; asked: Asked[]; refused: () => number; close: () => Promise<void> }> {
   const asked: Asked[] = []
   let refused = 0
@@ -65,6 +65,44 @@ async function served(
   }
   return { api, asked, refused: () => refused, close }
 }
+
+describe('a read that is repeated', () => {
+  it('names the tag of the last response, and returns its body after a 304 with the new epoch (D154)', async () => {
+    const responses: Parameters<typeof served>[0] = {
+      '/fleet/api/v1/x': { body: { ok: 1 }, headers: { 'muster-epoch': 'e', etag: 'W/"one"' } },
+    }
+    const { api, asked } = await served(responses)
+    const first = await api.get(['x'])
+    responses['/fleet/api/v1/x'] = { status: 304, body: '', headers: { 'muster-epoch': 'f', etag: 'W/"one"' } }
+    const second = await api.get(['x'])
+    expect(asked.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, 'W/"one"'])
+    expect(second).toEqual({ body: { ok: 1 }, epoch: 'f' })
+    expect(second.body).toBe(first.body)
+    responses['/fleet/api/v1/x'] = { body: { ok: 2 }, headers: { etag: 'W/"two"' } }
+    expect((await api.get(['x'])).body).toEqual({ ok: 2 })
+    await api.get(['x'])
+    expect(asked.at(-1)?.headers['if-none-match']).toBe('W/"two"')
+  })
+
+  it('names no tag after a response without one, of another address, of a write, and after 16 others', async () => {
+    const tagged = { body: { ok: 1 }, headers: { etag: 'W/"one"' } }
+    const responses: Parameters<typeof served>[0] = { '/fleet/api/v1/x': tagged, '/fleet/api/v1/y': { body: {} } }
+    for (let n = 0; n < 16; n += 1) responses[`/fleet/api/v1/z?n=${n}`] = tagged
+    const { api, asked } = await served(responses)
+    await api.get(['x'])
+    await api.get(['y'])
+    await api.get(['y'])
+    await api.send('POST', ['x'])
+    for (let n = 0; n < 16; n += 1) await api.get(['z'], { n })
+    await api.get(['x'])
+    expect(asked.filter(({ headers }) => headers['if-none-match'] !== undefined)).toEqual([])
+  })
+
+  it('reports a 304 that it did not ask for', async () => {
+    const { api } = await served({ '/fleet/api/v1/x': { status: 304, body: '' } })
+    await expect(api.get(['x'])).rejects.toMatchObject({ status: 304 })
+  })
+})
 
 describe('an address', () => {
   it('is below the base URL for IDs with any characters', () => {

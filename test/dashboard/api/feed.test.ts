@@ -1,4 +1,5 @@
-import { describe, expect, it, jest } from '@jest/globals'
+import { mock } from 'node:test'
+import { describe, expect, it } from '@jest/globals'
 import { EventReader } from '../../../src/protocol/event-stream/index.ts'
 import { Feed, type FleetEvent } from '../../../src/dashboard/api/feed.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
@@ -94,17 +95,16 @@ describe('the feed', () => {
   })
 
   it('releases the listeners of finished waits', async () => {
-    const hear = jest.spyOn(AbortSignal.prototype, 'addEventListener')
-    const leave = jest.spyOn(AbortSignal.prototype, 'removeEventListener')
+    const hear = mock.method(AbortSignal.prototype, 'addEventListener')
+    const leave = mock.method(AbortSignal.prototype, 'removeEventListener')
     const { time, feed, tries } = setUp(() => new Problem('unavailable'))
     feed.start()
     await time.advance(600_000)
     expect(tries()).toBeGreaterThan(20)
-    const left = new Set(leave.mock.calls.map(([, listener]) => listener))
-    expect(hear.mock.calls.filter(([, listener]) => !left.has(listener)).length).toBeLessThan(3)
+    const left = new Set(leave.mock.calls.map(({ arguments: [, listener] }) => listener))
+    expect(hear.mock.calls.filter(({ arguments: [, listener] }) => !left.has(listener)).length).toBeLessThan(3)
     feed.end()
-    hear.mockRestore()
-    leave.mockRestore()
+    mock.restoreAll()
   })
 
   it('respects Retry-After', async () => {

@@ -42,6 +42,16 @@ describe('a schema as rows', () => {
     ])
   })
 
+  it('marks a union with a secret, which the master masks as a whole', () => {
+    const auth = {
+      anyOf: [{ type: 'object', properties: { key: { type: 'string', writeOnly: true } } }, { type: 'null' }],
+    }
+    expect(rowsOf({ properties: { auth, host: { type: 'string' } } }).map(({ secret }) => secret)).toEqual([
+      true,
+      false,
+    ])
+  })
+
   it('follows local references and stops at a circular one', () => {
     const tree = {
       type: 'object',

@@ -8,7 +8,7 @@ import { BusyFleet } from './busy-fleet.ts'
 import { tabTo } from './in-page.ts'
 import { it } from './it.ts'
 import { READ_TOKEN } from './page-master.ts'
-import { CHROMIUM, look, signedIn } from './watched.ts'
+import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
 
 const ALL = '#/tasks/mailer?tab=all'
 let fleet: BusyFleet
@@ -40,26 +40,26 @@ async function fill(): Promise<void> {
 }
 
 describe('all tasks of a type', () => {
-  it('are filtered by place, label and text, and the address keeps the filter', async () => {
+  it('are filtered by state, label and text, and the address keeps the filter', async () => {
     await fill()
     const page = await open()
     await shows(page, '21')
-    await look(page, 'all-tasks')
-    await page.getByLabel('Place', { exact: true }).selectOption('scheduled')
+    await lookEverywhere(page, 'all-tasks')
+    await page.getByLabel('State', { exact: true }).selectOption('scheduled')
     await shows(page, '3')
-    await page.getByLabel('Place', { exact: true }).selectOption('')
+    await page.getByLabel('State', { exact: true }).selectOption('')
     await labels(page).fill('tenant')
-    await page.getByText('Write labels as key:value, separated by commas.').waitFor()
+    await page.getByText('Write labels as key=value, separated by commas.').waitFor()
     await labels(page).fill('tenant:acme')
     await page.getByRole('button', { name: 'Search' }).click()
     await shows(page, '4')
     await page.getByLabel('Text in ID or JSON').fill('ACME-3')
     await page.keyboard.press('Enter')
     await shows(page, '1')
-    expect(new URL(page.url()).hash).toBe('#/tasks/mailer?tab=all&label=tenant%3Aacme&q=ACME-3')
+    expect(new URL(page.url()).hash).toBe('#/tasks/mailer?tab=all&label=tenant%3Dacme&q=ACME-3')
     await page.reload()
     await shows(page, '1')
-    expect(await labels(page).inputValue()).toBe('tenant:acme')
+    expect(await labels(page).inputValue()).toBe('tenant=acme')
     await page.getByLabel('Text in ID or JSON').fill('nothing')
     await page.keyboard.press('Enter')
     await page.getByText('No tasks match this filter').waitFor()
@@ -112,19 +112,16 @@ describe('all tasks of a type', () => {
     await page.getByRole('dialog', { name: 'Cancel 2 tasks of mailer?' }).waitFor()
     await fleet.cancel('mailer', ['mail-1']) // Meanwhile another person cancels one of them.
     await page.getByRole('button', { name: 'Cancel 2', exact: true }).click()
-    await page.getByRole('dialog').getByText('1 task cancelled. 1 was no longer stored.').waitFor()
-    await page.getByRole('button', { name: 'Close' }).click()
     await shows(page, '19')
     await page.getByText('1 task cancelled. 1 was no longer stored.').waitFor()
     await page.getByLabel('Select the 17 listed tasks that can be cancelled').check()
     await page.getByRole('button', { name: 'Cancel 17…' }).click()
     const confirm = page.getByRole('button', { name: 'Cancel 17', exact: true })
     expect(await confirm.isDisabled()).toBe(true)
-    await look(page, 'cancel-tasks')
+    await lookEverywhere(page, 'cancel-tasks')
     await page.getByLabel('Type 17 to confirm').fill('17')
     await confirm.click()
-    await page.getByRole('dialog').getByText('17 tasks cancelled.').waitFor()
-    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByText('17 tasks cancelled.').waitFor()
     await shows(page, '2')
     await eventually('only the dead tasks are left', async () => {
       const { high, normal, low, scheduled, dead } = await fleet.counts('mailer')
@@ -166,7 +163,7 @@ describe('all tasks of a type', () => {
       (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, json: { detail: 'no store' } }),
       { times: 1 },
     )
-    await page.getByLabel('Place', { exact: true }).selectOption('pending')
+    await page.getByLabel('State', { exact: true }).selectOption('pending')
     await page.getByText('No store.').waitFor()
     await shows(page, '1')
   })

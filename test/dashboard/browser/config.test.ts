@@ -68,6 +68,46 @@ describe('the form of a config', () => {
     ).not.toMatch(/opensesame|hunter2|topsecret/)
   })
 
+  it("has the automation's own fields first, and inputs for dates and times that keep the offset", async () => {
+    await studio.fixture.patch('studio', 'm-7', {
+      at: '2026-01-31T09:00:30+05:30',
+      leap: '2016-12-31T23:59:60Z',
+      day: '2026-02-03',
+      login: { token: 'opensesame1' },
+    })
+    const { page } = await open(CONFIG)
+    await page.getByRole('heading', { name: 'Fields of every worker' }).waitFor()
+    const named = `[...document.querySelectorAll('.field-group')].map((each) =>
+      [each.querySelector('h2').innerText, each.querySelector('.label').innerText])`
+    expect(await page.evaluate(named)).toEqual([
+      ['Fields of studio', 'SMTP host'],
+      ['Fields of every worker', 'enabled'],
+    ])
+    await page.getByText('set: Token or Password (the master does not show which)').waitFor()
+    const typeOf = (name: string) => page.getByLabel(name, { exact: true }).getAttribute('type')
+    expect(await Promise.all(['at', 'leap', 'day', 'hour'].map(typeOf))).toEqual([
+      'datetime-local',
+      'text',
+      'date',
+      'time',
+    ])
+    await page.getByText('UTC+05:30').waitFor()
+    expect(await page.getByLabel('at', { exact: true }).inputValue()).toBe('2026-01-31T09:00:30')
+    await look(page, 'config-dates')
+    await page.getByLabel('at', { exact: true }).fill('2026-02-01T10:00')
+    await page.getByLabel('hour', { exact: true }).fill('08:30')
+    await review(page)
+    await save(page)
+    await page.getByText('Generation 2 is saved.').waitFor()
+    expect((await studio.fixture.record('studio', 'm-7')).config).toMatchObject({
+      at: '2026-02-01T10:00:00+05:30',
+      leap: '2016-12-31T23:59:60Z',
+      day: '2026-02-03',
+      hour: '08:30:00Z',
+      login: '********',
+    })
+  })
+
   it('shows an error at its field and links to it from Changes', async () => {
     const { page } = await open(CONFIG)
     await page.getByLabel('port', { exact: true }).fill('many')
@@ -121,8 +161,11 @@ describe('the form of a config', () => {
     await review(page)
     await save(page)
     await page.getByText('Generation 1 is saved. The worker has not applied it yet.').waitFor()
-    await page.locator('.save-result').getByText('Why?').click()
-    await page.locator('.save-result').getByRole('list').waitFor()
+    const result = page.locator('.save-result')
+    expect(await result.getByRole('status').getAttribute('class')).toBe('warn')
+    await result.getByText('Why?').click()
+    await result.getByText(/Saved .* ago\. The worker is connected but has not confirmed generation 1/).waitFor()
+    expect(await result.getByRole('listitem').count()).toBe(1)
     await look(page, 'config-not-applied')
   })
 
@@ -197,6 +240,13 @@ describe('a draft of a config', () => {
     await studio.fixture.patch('studio', 'm-7', { port: 25, password: 'hunter2hunter2' })
     await studio.fixture.patch('studio', 'm-7', { port: 26, host: 'new.example.net' })
     const { page } = await open('#/workers/studio/m-7?tab=history')
+    await page.getByLabel('Compare from generation 0').check()
+    await page.getByRole('region', { name: 'Difference' }).getByText('new.example.net').waitFor()
+    await page.getByRole('button', { name: 'Edit from here (generation 0)' }).click()
+    expect(await saidInChanges(page)).toMatch(/host[\s\S]*smtp.old.example.net[\s\S]*port[\s\S]*465/)
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await goTo(page, '#/workers/studio/m-7?tab=history')
+    await page.getByLabel('Compare from generation 1').check()
     await page.getByLabel('Compare to generation 1').check()
     expect(await inPage<string>(page, 'location.hash')).toContain('diff=1..1')
     await page.getByRole('button', { name: 'Edit from here (generation 1)' }).click()
@@ -215,6 +265,9 @@ describe('a draft of a config', () => {
     const { page } = await open(CONFIG)
     await page.getByText('Editing is locked').waitFor()
     expect(await page.getByLabel('port', { exact: true }).isDisabled()).toBe(true)
+    const border = "getComputedStyle(document.querySelector('.field .number-input')).borderStyle"
+    expect(await inPage(page, border)).toBe('dashed')
+    expect(await page.getByRole('button', { name: /^(?:Use default|Set to null|Remove)/ }).count()).toBe(0)
     await look(page, 'config-locked')
     await page.getByRole('button', { name: 'Edit for Git…' }).click()
     await page.getByLabel('slots', { exact: true }).fill('3')

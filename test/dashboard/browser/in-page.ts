@@ -1,4 +1,5 @@
-/** @module test/dashboard/browser/in-page  Shared helpers that run in a page. */
+/** @module test/dashboard/browser/in-page  What several tests do in a page. */
+import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 
 /** Evaluates the code in the page. It is a string because the tests have no DOM types. */
@@ -14,14 +15,22 @@ export const observe = (page: Page, options: object): Promise<void> =>
   )
 const isFocused = async (page: Page, found: Locator): Promise<boolean> =>
   (await found.and(page.locator(':focus')).count()) > 0
-/** Maximum number of Tab presses before `tabTo` gives up. */
+/** Maximum number of Tab presses before `tabTo` gives up, unless the caller knows better. */
 const MAX_TABS = 60
 /** Waits for the element, then presses Tab until it has the focus. @throws when Tab does not reach it. */
-export async function tabTo(page: Page, found: Locator): Promise<void> {
+export async function tabTo(page: Page, found: Locator, most = MAX_TABS): Promise<void> {
   await found.waitFor()
-  for (let n = 0; n < MAX_TABS; n++) {
+  for (let n = 0; n < most; n++) {
     if (await isFocused(page, found)) return
     await page.keyboard.press('Tab')
   }
-  if (!(await isFocused(page, found))) throw new Error(`${MAX_TABS} times Tab did not reach ${found.toString()}`)
+  if (!(await isFocused(page, found))) throw new Error(`${most} times Tab did not reach ${found.toString()}`)
+}
+/** Clicks the button and returns the downloaded file. */
+export async function saved(page: Page, button: string | RegExp): Promise<string> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button }).click(),
+  ])
+  return readFileSync(await download.path(), 'utf8')
 }

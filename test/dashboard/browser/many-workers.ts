@@ -5,6 +5,8 @@
  */
 import { buildCatalog, defineBatch, defineContinuous, Type } from '../../../src/automation/index.ts'
 import type { RunningMaster } from '../../../src/master/index.ts'
+import { MasterReleases } from '../../../src/master/master-releases.ts'
+import type { EnvironmentBody } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
@@ -59,6 +61,18 @@ const OTHER_MASTER = 'zzzz'
 const BATCH = 500
 const ERRORS = ['ECONNREFUSED smtp.old.example.net:465', 'ETIMEDOUT after 5,000 ms', '535 5.7.8 authentication failed']
 
+export interface ManyOptions {
+  /** Whether there is no other master, so this one leads immediately. For a fleet without workers. */
+  readonly isAlone?: boolean
+  /** Whether the type `courier` is installed, whose tasks have groups. */
+  readonly hasGroups?: boolean
+  /** Whether the other master is of this release, so that calls are accepted that all live masters must know. */
+  readonly isUpgraded?: boolean
+  readonly environment?: EnvironmentBody
+  /** After how long alerts fire; never within a test if omitted. */
+  readonly alertAfterSeconds?: number
+}
+
 export class ManyWorkers {
   readonly backend = new MemoryBackend({ clock: systemTime, random: systemRandom })
   #master: RunningMaster | undefined
@@ -69,14 +83,16 @@ export class ManyWorkers {
     return this.#master?.url ?? ''
   }
 
-  /**
-   * @param isAlone Whether there is no other master, so this one leads immediately. For a fleet without workers.
-   * @param hasGroups Whether the type `courier` is installed, whose tasks have groups.
-   */
-  async start({ isAlone = false, hasGroups = false } = {}): Promise<void> {
-    this.#master = await startPageMaster(this.backend, catalog(hasGroups), new Map([[MAILER_TOKEN, ['mailer']]]))
+  async start(options: ManyOptions = {}): Promise<void> {
+    const { isAlone = false, hasGroups = false, isUpgraded = false, environment, alertAfterSeconds } = options
+    const scopes = new Map([[MAILER_TOKEN, ['mailer']]])
+    this.#master = await startPageMaster(this.backend, catalog(hasGroups), scopes, environment, alertAfterSeconds)
     if (isAlone) return
     await this.backend.meta.beat(OTHER_MASTER)
+    if (isUpgraded) {
+      const { schema } = await this.backend.meta.info()
+      await this.backend.meta.declare(OTHER_MASTER, new MasterReleases('0.1.0', schema).text)
+    }
     this.#beating = setInterval(() => void this.backend.meta.beat(OTHER_MASTER), 5_000)
   }
 
@@ -139,6 +155,20 @@ export class ManyWorkers {
     )
   }
 
+  /** While `act` runs, each of the workers reports every 15 s, and 200 per second change their state. */
+  async whileBusy(type: string, count: number, act: () => Promise<void>): Promise<void> {
+    const any = (some: number): readonly number[] =>
+      Array.from({ length: some }, () => 1 + Math.floor(Math.random() * count))
+    const changing = setInterval(() => void this.change(type, any(20), Math.random() < 0.5 ? 'RUNNING' : 'IDLE'), 100)
+    const reporting = setInterval(() => void this.report(type, any(count / 150)), 100)
+    try {
+      await act()
+    } finally {
+      clearInterval(changing)
+      clearInterval(reporting)
+    }
+  }
+
   /** Changes the state of workers and publishes the events. */
   async change(
     type: string,
@@ -158,6 +188,19 @@ export class ManyWorkers {
         scope: type,
         data: JSON.stringify({ type, worker_id: id, ts, state, last_error: lastError }),
       })),
+    )
+  }
+
+  /** The connected workers of a type apply their configs. @param fails Whether a worker is in ERROR with its config. */
+  async applyConfigs(type: string, fails: (id: string, config: string) => boolean): Promise<void> {
+    const rows = await this.backend.workers.page(type, null, 1_000)
+    await this.backend.workers.beat(
+      rows.flatMap(({ id, conn, config: { gen, config } }): WorkerReport[] => {
+        const state = fails(id, config)
+          ? ({ state: 'ERROR', gen, lastError: 'ECONNREFUSED' } as const)
+          : ({ state: 'RUNNING', gen, lastError: null } as const)
+        return conn === null ? [] : [{ type, id, conn, state }]
+      }),
     )
   }
 

@@ -49,7 +49,7 @@ withRedisServer('a store that becomes unavailable', () => {
       await row.waitFor()
       await badge(page, /live/)
       await redis.kill()
-      await page.getByText('The master is temporarily unavailable:').first().waitFor()
+      await page.getByText('Temporarily unavailable:').first().waitFor()
       await page
         .getByText(/Showing data from \d\d:\d\d/)
         .first()
@@ -60,7 +60,7 @@ withRedisServer('a store that becomes unavailable', () => {
       await eventually('the master serves', async () => (await fetch(`${fixture.fleet.url}/readyz`)).status === 200)
       await lasts(
         'after the return of Redis',
-        () => page.getByText('The master is temporarily unavailable:').first().waitFor({ state: 'detached' }),
+        () => page.getByText('Temporarily unavailable:').first().waitFor({ state: 'detached' }),
         () => badge(page, /live/),
       )
       await fixture.fleet.ok('POST', '/automations/http-request/tasks', {
@@ -80,7 +80,7 @@ describe('a restarted master', () => {
     await page.getByLabel('user_agent').fill('typed before')
     await fixture.fleet.stopMaster()
     await fixture.fleet.startMaster({ SVC_ADMIN_TOKEN: 'another-token-of-the-test' })
-    await page.getByText('does not accept this token').waitFor()
+    await page.getByText('This token is no longer accepted. Sign in with another one.').waitFor()
     await look(page, 'token-revoked')
     await signIn(page, ADMIN_TOKEN)
     await page.getByText('does not accept this token').waitFor()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Catalog } from '../../../src/automation/index.ts'
 import { parseTokens } from '../../../src/master/auth/index.ts'
 import { startMaster, type RunningMaster } from '../../../src/master/index.ts'
+import type { EnvironmentBody } from '../../../src/protocol/index.ts'
 import { systemRandom, systemTime } from '../../../src/runtime/index.ts'
 import type { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { ADMIN_TOKEN, WORKER_TOKEN } from '../../e2e/fleet.ts'
@@ -18,11 +19,13 @@ function named() {
   return reading.tokens.named ?? []
 }
 
-/** @param scopes Allowed types by token. */
+/** @param scopes Allowed types by token. @param environment Name and color, if any. */
 export function startPageMaster(
   backend: MemoryBackend,
   catalog: Catalog,
   scopes: ReadonlyMap<string, readonly string[]>,
+  environment?: EnvironmentBody,
+  alertAfterSeconds = 86_400,
 ): Promise<RunningMaster> {
   return startMaster({
     listen: { host: '127.0.0.1', port: 0 },
@@ -35,6 +38,7 @@ export function startPageMaster(
     catalog,
     version: '0.1.0',
     tokens: { admin: ADMIN_TOKEN, worker: WORKER_TOKEN, workerPeers: [], scopes, named: named() },
+    audit: { classes: new Set(['control']), write: () => true },
     settings: {
       submitRpsPerToken: 0,
       idempotencyTtlSeconds: 3_600,
@@ -42,6 +46,9 @@ export function startPageMaster(
       maxLostLeases: 10,
       maxQueueLength: 100_000,
       maxSockets: 1_000,
+      environment,
+      // Alerts fire after half a minute, in the middle of a test that is not about them.
+      alerts: { afterSeconds: alertAfterSeconds, webhook: null },
     },
     dashboardDir: join(process.cwd(), 'dist/dashboard'),
   })

@@ -68,7 +68,7 @@ describe('a worker in its own process', () => {
     await page
       .locator('.save-result')
       .getByRole('list')
-      .getByText(/Offline for/)
+      .getByText(/^Lost .* without a close frame/)
       .first()
       .waitFor()
     await look(page, 'config-worker-offline')
@@ -78,6 +78,8 @@ describe('a worker in its own process', () => {
     await page.getByRole('button', { name: 'Drain…' }).click()
     await page.getByRole('button', { name: 'Drain 1 worker' }).click()
     expect(await worker.exited).toBe(0)
+    await page.goto(`${fixture.fleet.url}/#/workers/http-request/w-1`)
+    await page.getByText(/^Drained: it finished its work and exited .* requested by admin/).waitFor()
     await page.getByText('offline').first().waitFor()
     await page.getByRole('button', { name: 'Forget…' }).click()
     await page.getByText('If the worker comes back').waitFor()

@@ -94,7 +94,8 @@ describe('a scoped token', () => {
     }
     await page.getByRole('link', { name: 'Pools', exact: true }).click()
     await page.getByText('needs an admin token').or(page.getByText('need an admin token')).first().waitFor()
-    const own = /^\/api\/v1\/(me$|overview$|events$|catalog\/mailer$|automations\/mailer\/)/
+    const plain = '(me|overview|history|acknowledgements|alerts|events|operations|catalog/mailer)$'
+    const own = new RegExp(`^/api/v1/(${plain}|automations/mailer/)`)
     expect(asked.filter((path) => !own.test(path))).toEqual([])
   })
 })
@@ -105,7 +106,7 @@ describe('a token that is revoked while the page is open', () => {
     await page.getByRole('link', { name: 'm-1' }).waitFor()
     await page.getByLabel('Filter workers').fill('m-2')
     await page.route('**/api/**', (route) => route.fulfill({ status: 403, json: { detail: 'unknown token' } }))
-    await page.getByText('does not accept this token').waitFor()
+    await page.getByText('This token is no longer accepted. Sign in with another one.').waitFor()
     await look(page, 'sign-in-again')
     await page.unroute('**/api/**')
     await signIn(page, MAILER_TOKEN)

@@ -48,6 +48,16 @@ const config = Type.Object(
       ],
       { default: { kind: 'fixed', seconds: 5 } },
     ),
+    at: Type.Optional(Type.String({ format: 'date-time' })),
+    leap: Type.Optional(Type.String({ format: 'date-time' })),
+    day: Type.Optional(Type.String({ format: 'date' })),
+    hour: Type.Optional(Type.String({ format: 'time' })),
+    login: Type.Optional(
+      Type.Union([
+        Type.Object({ token: secret }, { title: 'Token' }),
+        Type.Object({ user: Type.String(), password: secret }, { title: 'Password' }),
+      ]),
+    ),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     password: Type.Optional(secret),
   },

@@ -4,7 +4,7 @@
  * security policy, third-party requests and calls that openapi.json does not describe. A test fails if there are any.
  *
  * `look` checks a page in light, dark and at 360 px: axe reports no violation, nothing is wider than the screen, and
- * the top bar has one line. It also saves a screenshot of each.
+ * the top bar has one line. It also saves a screenshot of each. `lookEverywhere` does so in more looks.
  */
 import { afterAll, afterEach, expect } from '@jest/globals'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -33,14 +33,31 @@ const browserArguments = [
 const IS_NETWORK = /^Failed to load resource|Failed to fetch dynamically imported module/
 const PATIENCE_MS = 20_000
 const SCREENSHOTS = join(process.cwd(), 'coverage/dashboard')
+const WIDE = { width: 1280, height: 800 }
 const LOOKS = [
-  { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
-  { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  { name: 'light', colorScheme: 'light', viewport: WIDE },
+  { name: 'dark', colorScheme: 'dark', viewport: WIDE },
   { name: '360', colorScheme: 'light', viewport: { width: 360, height: 740 } },
 ] as const
+const MORE_LOOKS = [
+  // A screen of 1280 × 800 pixels.
+  { name: 'zoomed', colorScheme: 'light', viewport: { width: 320, height: 200 } },
+  { name: 'forced', colorScheme: 'light', viewport: WIDE, forcedColors: 'active' },
+] as const
+interface Look {
+  readonly name: string
+  readonly colorScheme: 'light' | 'dark'
+  readonly forcedColors?: 'active'
+  readonly viewport: { readonly width: number; readonly height: number }
+}
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** Maximum height of the top bar in pixels. */
 const ONE_LINE = 60
+/** The elements that stay in view while the page scrolls. Those of a list that scrolls in itself are no problem. */
+export const STAYING = `[...document.querySelectorAll('body *')]
+  .filter((each) => !each.closest('.scroller, dialog') && each.checkVisibility())
+  .filter((each) => ['sticky', 'fixed'].includes(getComputedStyle(each).position))
+  .map((each) => each.className)`
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface AxeResult {
@@ -146,30 +163,37 @@ export async function signedIn(
 export const storedValues = (page: Page): Promise<unknown> =>
   page.evaluate('[...Object.values(localStorage), ...Object.values(sessionStorage)]')
 
-/** Checks the page in every look (see the file head) and restores its viewport afterwards. */
-export async function look(page: Page, name: string): Promise<void> {
+/** Path of the screenshot with this name. */
+export function screenshot(name: string): string {
   mkdirSync(SCREENSHOTS, { recursive: true })
+  return join(SCREENSHOTS, `${name}.png`)
+}
+
+/** Checks the loaded page in every look (see the file head) and restores its viewport afterwards. */
+export async function look(page: Page, name: string, looks: readonly Look[] = LOOKS): Promise<void> {
+  await page.locator('.reading').first().waitFor({ state: 'detached' })
   const before = page.viewportSize()
-  for (const { name: kind, colorScheme, viewport } of LOOKS) {
-    await page.emulateMedia({ colorScheme })
+  for (const { name: kind, colorScheme, forcedColors = 'none', viewport } of looks) {
+    await page.emulateMedia({ colorScheme, forcedColors })
     await page.setViewportSize(viewport)
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-    await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
-    expect([name, kind, await violations(page)]).toEqual([name, kind, []])
-    expect([name, kind, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
+    await page.screenshot({ path: screenshot(`${name}-${kind}`) })
+    const tall = `document.querySelector('.top')?.offsetHeight > ${ONE_LINE} ? ['.top'] : []`
+    const found = {
       name,
       kind,
-      viewport.width,
-    ])
-    expect([name, kind, await page.evaluate(`document.querySelector('.top')?.offsetHeight > ${ONE_LINE}`)]).toEqual([
-      name,
-      kind,
-      false,
-    ])
+      violations: await violations(page),
+      width: await page.evaluate('document.documentElement.scrollWidth'),
+      bars: await page.evaluate(kind === 'zoomed' ? STAYING : tall),
+    }
+    expect(found).toEqual({ name, kind, violations: [], width: viewport.width, bars: [] })
   }
-  await page.emulateMedia({ colorScheme: null })
+  await page.emulateMedia({ colorScheme: null, forcedColors: null })
   if (before !== null) await page.setViewportSize(before)
 }
+
+/** Checks the page also in forced colours and zoomed to 400 %, where no bar may stay in view. */
+export const lookEverywhere = (page: Page, name: string): Promise<void> => look(page, name, [...LOOKS, ...MORE_LOOKS])
 
 async function violations(page: Page): Promise<readonly string[]> {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(AXE)

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
 import { MAILER_TOKEN, ManyWorkers } from './many-workers.ts'
-import { CHROMIUM, look, signedIn } from './watched.ts'
+import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
 
 const many = new ManyWorkers()
+let reporting: ReturnType<typeof setInterval> | undefined
+const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1)
 const open = async (hash: string, token?: string): Promise<Page> => (await signedIn(`${many.url}/`, hash, token)).page
 const ids = (page: Page): Promise<string[]> =>
   page.getByRole('table', { name: 'Workers' }).getByRole('rowheader').allInnerTexts()
@@ -16,8 +18,16 @@ beforeAll(async () => {
   await many.start()
   await many.add('mailer', 300)
   await many.add('probe', 20)
+  // Otherwise all of them are late after 45 s.
+  reporting = setInterval(() => {
+    void many.report('mailer', numbers(300))
+    void many.report('probe', numbers(20))
+  }, 10_000)
 }, 60_000)
-afterAll(() => many.stop())
+afterAll(() => {
+  clearInterval(reporting)
+  return many.stop()
+})
 
 describe('the overview', () => {
   it('summarizes the fleet and links to what needs attention', async () => {
@@ -26,8 +36,8 @@ describe('the overview', () => {
     await page.getByRole('list', { name: 'Fleet totals' }).getByText('320', { exact: true }).waitFor()
     await page.getByText('3 workers are in ERROR').first().waitFor()
     expect(await page.title()).toMatch(/^\(\d+\) Overview · Muster$/)
-    await look(page, 'overview')
-    await page.getByRole('link', { name: 'Open mailer: 3 workers are in ERROR' }).click()
+    await lookEverywhere(page, 'overview')
+    await page.getByRole('link', { name: 'Show workers mailer: 3 workers are in ERROR' }).click()
     await page.getByRole('heading', { name: 'Workers' }).waitFor()
     await count(page, '3 of 320')
   })
@@ -39,14 +49,89 @@ describe('the worker list', () => {
     await count(page, '320')
     await page.getByLabel('Filter workers').fill('type:mailer state:error,offline')
     await count(page, '6 of 320')
-    await page.getByRole('button', { name: 'State' }).click()
     await page.locator('th[aria-sort="ascending"]').getByText('State').waitFor()
     expect((await ids(page)).slice(0, 3)).toEqual(['m-7', 'm-107', 'm-207'])
-    expect(page.url()).toContain('#/workers?q=type%3Amailer+state%3Aerror%2Coffline&sort=state')
+    await page.getByRole('button', { name: 'Worker' }).click()
+    await page.locator('th[aria-sort="ascending"]').getByText('Worker').waitFor()
+    expect(page.url()).toContain('#/workers?q=type%3Amailer+state%3Aerror%2Coffline&sort=worker')
     await page.reload()
     await count(page, '6 of 320')
-    expect((await ids(page))[0]).toBe('m-7')
+    expect((await ids(page)).slice(0, 3)).toEqual(['m-7', 'm-10', 'm-107'])
     await look(page, 'workers')
+  })
+
+  it('begins with the workers in trouble, and chips with their numbers filter it', async () => {
+    const page = await open('#/workers?q=type:mailer')
+    await count(page, '300 of 320')
+    expect((await ids(page)).slice(0, 7)).toEqual(['m-7', 'm-107', 'm-207', 'm-10', 'm-110', 'm-210', 'm-8'])
+    const chips = page.getByRole('list', { name: 'Workers by state' })
+    expect(await chips.getByRole('button').allTextContents()).toEqual([
+      'ERROR 3',
+      'offline 3',
+      'behind 3',
+      'DRAINING 3',
+      'IDLE 30',
+      'RUNNING 261',
+    ])
+    await chips.getByRole('button', { name: 'offline 3' }).click()
+    await count(page, '3 of 320')
+    expect(page.url()).toContain('q=type%3Amailer+state%3Aoffline')
+    await look(page, 'workers-chip')
+    await chips.getByRole('button', { name: 'offline 3', pressed: true }).click()
+    await count(page, '300 of 320')
+  })
+
+  it('suggests terms, and Enter leads from the filter to the rows and back', async () => {
+    const page = await open('#/workers')
+    await count(page, '320')
+    const filter = page.getByRole('combobox', { name: 'Filter workers' })
+    await page.keyboard.press('/')
+    await page.keyboard.type('state:er')
+    await page.getByRole('option', { name: 'state:error 4' }).waitFor()
+    await lookEverywhere(page, 'workers-suggestions')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await count(page, '4 of 320')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.dataset.key')).toBe('mailer/m-7')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1 }).getByText('m-107').waitFor()
+    await page.getByRole('link', { name: 'Workers matching state:error' }).waitFor()
+    await page.keyboard.press('Escape')
+    await count(page, '4 of 320')
+    await filter.press('Escape')
+    expect(await filter.inputValue()).toBe('state:error')
+    expect(await page.evaluate('document.activeElement.matches("[data-filter]")')).toBe(false)
+    await page.getByRole('button', { name: 'Clear filter' }).click()
+    await page.getByRole('button', { name: 'Filter syntax' }).click()
+    await page.getByRole('button', { name: 'behind:yes' }).click()
+    await count(page, '4 of 320')
+  })
+
+  it('uses the whole screen, and lets the user choose columns', async () => {
+    const page = await open('#/workers')
+    await count(page, '320')
+    for (const [width, height] of [
+      [1440, 900],
+      [2560, 1300],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+      expect(await page.evaluate('document.documentElement.scrollHeight')).toBe(height)
+      expect(await page.evaluate('document.querySelector(".scroller").offsetWidth')).toBe(width - 40)
+    }
+    const cut = '[...document.querySelectorAll("tbody [role]")].filter((cell) => cell.scrollWidth > cell.clientWidth)'
+    expect(await page.evaluate(`${cut}.map((cell) => cell.textContent)`)).toEqual([])
+    await page.locator('summary').getByText('Columns').click()
+    await page.getByRole('checkbox', { name: 'Host' }).check()
+    await page.getByRole('checkbox', { name: 'Memory' }).uncheck()
+    await lookEverywhere(page, 'workers-columns')
+    await page.keyboard.press('Escape')
+    await page.reload()
+    await count(page, '320')
+    await page.getByRole('columnheader', { name: 'Host' }).waitFor()
+    expect(await page.getByRole('columnheader', { name: 'Memory' }).count()).toBe(0)
   })
 
   it('reports an unknown filter, and distinguishes an empty result from an empty fleet', async () => {
@@ -93,7 +178,7 @@ describe('the worker list', () => {
   })
 
   it('shows state changes from events', async () => {
-    const page = await open('#/workers?q=type:probe')
+    const page = await open('#/workers?q=type:probe&sort=worker')
     await count(page, '20 of 320')
     await many.change('probe', [1], 'ERROR', 'EHOSTUNREACH')
     await page.getByRole('row').filter({ hasText: 'p-1' }).first().getByText('EHOSTUNREACH').waitFor({ timeout: 3_000 })
@@ -103,55 +188,53 @@ describe('the worker list', () => {
 })
 
 describe('bulk actions', () => {
-  it('show number and scope, skip managed workers, and list each result, with one 412 and one 422', async () => {
+  it('change one type, without managed workers, in the form of its config', async () => {
     const page = await open('#/workers?q=type:mailer')
     await count(page, '300 of 320')
-    for (const id of ['m-1', 'm-2', 'm-4', 'm-5'])
+    for (const id of ['m-1', 'm-2', 'm-5'])
       await page.getByRole('checkbox', { name: `Select mailer/${id}`, exact: true }).check()
+    await page.getByLabel('Filter workers').fill('type:probe')
+    await page.getByRole('checkbox', { name: 'Select probe/p-1', exact: true }).check()
     await page.getByText('4 workers selected').waitFor()
     await page.getByRole('button', { name: 'Config…' }).click()
-    await page.getByText('Select the fields to set.').waitFor()
-    await page.getByRole('checkbox', { name: 'slots' }).check()
-    await page.getByRole('textbox', { name: 'slots' }).fill('many')
-    await page.getByText('expected a whole number, got "many"').waitFor()
-    await page.getByRole('textbox', { name: 'slots' }).fill('3')
-    await look(page, 'bulk-config')
-    await page.route('**/workers/m-2/config', (route) =>
-      route.fulfill({ status: 412, json: { detail: 'the config is at another generation' } }),
-    )
-    await page.route('**/workers/m-4/config', (route) =>
-      route.fulfill({
-        status: 422,
-        json: { detail: [{ path: '/slots', message: 'must be <= 2', keyword: 'maximum', params: {} }] },
-      }),
-    )
-    await page.getByRole('button', { name: 'Save config of 4' }).click()
-    await page.getByText('1 done, 1 skipped, 2 rejected').waitFor()
-    await page.getByText('managed by kubernetes:mail/m-5').waitFor()
-    await page.getByText('its config was changed in the meantime').waitFor()
-    await look(page, 'bulk-results')
-    await page.getByRole('button', { name: 'Close' }).click()
-    const [changed] = await many.backend.configs.get([{ type: 'mailer', id: 'm-1' }])
-    expect(JSON.parse(changed?.config ?? '{}')).toMatchObject({ slots: 3 })
+    const dialog = page.getByRole('dialog', { name: 'Save config of 2 workers?' })
+    await dialog.getByText('An operation changes workers of one type, and 2 types are selected').waitFor()
+    await dialog.getByText('Select the fields to set.').waitFor()
+    await dialog.getByRole('checkbox', { name: 'slots' }).check()
+    await dialog.getByRole('textbox', { name: 'slots' }).fill('many')
+    await dialog.getByText('expected a whole number, got "many"').waitFor()
+    await lookEverywhere(page, 'bulk-config')
+    await dialog.getByRole('combobox', { name: 'Type' }).selectOption({ label: 'probe (1 worker)' })
+    await page
+      .getByRole('dialog', { name: 'Save config of 1 worker?' })
+      .getByText('Select the fields to set.')
+      .waitFor()
+    await page.keyboard.press('Escape')
     await page.getByText('4 workers selected').waitFor()
     await page.getByRole('button', { name: 'Clear selection' }).click()
   })
 
-  it('on more than ten workers need the number typed', async () => {
+  it('forget workers in the tab, and need the number typed for more than ten', async () => {
     const page = await open('#/workers?q=type:probe')
     await count(page, '20 of 320')
     await page.getByRole('button', { name: 'Select these 20' }).click()
-    await page.getByRole('button', { name: 'Drain…' }).click()
-    await page.getByText('A drain cannot be cancelled.').waitFor()
-    expect(await page.getByRole('button', { name: 'Drain 20' }).isDisabled()).toBe(true)
-    await page.getByLabel('Type 20 to confirm').fill('20')
-    await page.getByRole('button', { name: 'Drain 20' }).click()
-    await page.getByText('19 done, 1 skipped').waitFor() // p-9 was already draining.
-    await page.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('button', { name: 'Forget…' }).click()
     await page.getByText(/connected and will not stop/).waitFor()
+    expect(await page.getByRole('button', { name: 'Forget 20' }).isDisabled()).toBe(true)
+    await page.getByLabel('Type 20 to confirm').fill('20')
+    expect(await page.getByRole('button', { name: 'Forget 20' }).isEnabled()).toBe(true)
     await page.keyboard.press('Escape')
-    await page.getByText('20 workers selected').waitFor()
+    await page.getByRole('button', { name: 'Clear selection' }).click()
+    for (const id of ['p-19', 'p-20'])
+      await page.getByRole('checkbox', { name: `Select probe/${id}`, exact: true }).check()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.route('**/workers/p-19', (route) => route.fulfill({ json: {} }))
+    await page.route('**/workers/p-20', (route) => route.fulfill({ status: 409, json: { detail: 'in use' } }))
+    await page.getByRole('button', { name: 'Forget 2' }).click()
+    await page.getByText('1 done, 1 rejected').waitFor()
+    await page.getByText('in use').waitFor()
+    await look(page, 'bulk-results')
+    await page.getByRole('button', { name: 'Close' }).click()
   })
 
   it('can select a range with the shift key', async () => {
@@ -188,7 +271,7 @@ describe('keyboard shortcuts', () => {
     await page.getByRole('heading', { name: 'Workers' }).waitFor()
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
-    await look(page, 'keys')
+    await lookEverywhere(page, 'keys')
     await page.keyboard.press('Escape')
     await page.keyboard.press('p')
     await page.getByRole('button', { name: /paused since/ }).waitFor()
@@ -201,7 +284,7 @@ describe('keyboard shortcuts', () => {
     await page.getByLabel('Your name in the config history').fill('')
     await page.keyboard.type('gw ana')
     expect(page.url()).toContain('#/settings')
-    await look(page, 'settings')
+    await lookEverywhere(page, 'settings')
     await page.getByLabel('Enable single-key shortcuts').uncheck()
     await page.locator('h1').click()
     await page.keyboard.press('g')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { JsonObject, Stats } from '../../../src/protocol/index.ts'
-import { columnsOf, isRestart, withNewer } from '../../../src/dashboard/charts/columns.ts'
+import { columnsOf, isRestart, withGapUntil, withNewer } from '../../../src/dashboard/charts/columns.ts'
 import { csvOf, figuresOf, figureText } from '../../../src/dashboard/charts/figures.ts'
 
 const frame = (ts: number, metrics: JsonObject = {}, per_slot: Stats['per_slot'] = []): Stats => ({
@@ -22,6 +22,23 @@ describe('the columns of a chart', () => {
       [0, 45, 68, 91, 100],
       [0, 45, null, 91, 100],
     ])
+  })
+
+  it('continue up to now with a gap, so that a silent worker has no present values', () => {
+    const data = columnsOf([frame(0), frame(15)])
+    expect(withGapUntil(data, 60)).toBe(data)
+    const { ts, panels } = withGapUntil(data, 61)
+    expect(ts).toEqual([0, 15, 61])
+    expect(panels.every(({ series }) => series.every(({ values }) => values.length === 3 && values[2] === null))).toBe(
+      true,
+    )
+    expect(panels.map((panel) => figuresOf(panel.series[0] ?? { label: '', values: [] })?.now)).toEqual([
+      null,
+      null,
+      null,
+    ])
+    const empty = columnsOf([])
+    expect(withGapUntil(empty, 1_000)).toBe(empty)
   })
 
   it('leave out the reserved metrics of the worker itself (D137)', () => {

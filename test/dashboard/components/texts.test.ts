@@ -23,8 +23,8 @@ describe('ages', () => {
     for (const [seconds, text] of cases) expect(spanText(seconds)).toBe(text)
   })
 
-  it('are "now" without "ago" below one second', () => {
-    expect(agoText(0)).toBe('now')
+  it('are "just now" below one second', () => {
+    expect(agoText(0)).toBe('just now')
     expect(agoText(5)).toBe('5 s ago')
   })
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { badgeOf, type BadgeFacts } from '../../../src/dashboard/components/live-text.ts'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
-import { actorOf } from '../../../src/dashboard/settings/actor.ts'
+import { actorOf, actorText } from '../../../src/dashboard/settings/actor.ts'
 import { piecesOf, rangeOf } from '../../../src/dashboard/components/window.ts'
 
 describe('the rows of a virtual table', () => {
@@ -65,6 +65,18 @@ describe('the actor of a change (D39)', () => {
       'dashboard:Zo',
       'dashboard',
       110,
+    ])
+  })
+
+  it('is shown as a name, with the role and the client', () => {
+    expect(
+      ['admin dashboard:ana', 'scoped cli:ada k', 'admin dashboard', 'admin', 'admin operator:x'].map(actorText),
+    ).toEqual([
+      'ana (admin, dashboard)',
+      'ada k (scoped, command line)',
+      'admin (dashboard)',
+      'admin',
+      'admin operator:x',
     ])
   })
 })

@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
 import {
+  BASE_CONFIG_NAMES,
   configSchemaOf,
   SECRET_MASK as MASK_OF_THE_WIRE,
   secretPathsOf,
   type JsonSchema,
 } from '../../../src/protocol/index.ts'
 import { SECRET_MASK } from '../../../src/dashboard/config/schema.ts'
-import { fieldsOf, optionText, shapeOf } from '../../../src/dashboard/config/shape.ts'
+import { BASE_FIELDS, partsOf } from '../../../src/dashboard/config/base-fields.ts'
+import { fieldsOf, optionText, shapeOf, storedSecretText } from '../../../src/dashboard/config/shape.ts'
 
 const schemaOf = (properties: Parameters<typeof Type.Object>[0]): JsonSchema =>
   configSchemaOf(JSON.parse(JSON.stringify(Type.Object(properties))) as JsonSchema)
@@ -23,6 +25,24 @@ describe('the fields of a form', () => {
       'recycle_seconds',
       'zeta',
       'alpha',
+    ])
+  })
+
+  it('are shown in two parts: those of the automation, and those of every worker', () => {
+    const { own, base } = partsOf(fieldsOf(schemaOf({ zeta: Type.String(), alpha: Type.String() })))
+    expect([own, base].map((part) => part.map(({ name }) => name))).toEqual([['zeta', 'alpha'], BASE_FIELDS])
+    expect(BASE_FIELDS).toEqual(BASE_CONFIG_NAMES)
+  })
+
+  it('have the input of the browser for dates and times', () => {
+    const times = schemaOf({
+      at: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
+      day: Type.String({ format: 'date' }),
+      page: Type.String({ format: 'uri' }),
+    })
+    expect(fieldsOf(times).flatMap(({ name, shape }) => (shape.timeFormat ? [[name, shape.timeFormat]] : []))).toEqual([
+      ['at', 'date-time'],
+      ['day', 'date'],
     ])
   })
 
@@ -102,7 +122,7 @@ describe('the fields of a form', () => {
     expect(
       fieldOf({ user: Type.String({ maxLength: 9, format: 'email', pattern: '^a', examples: ['a@b.c'] }) }, 'user')
         ?.shape.hint,
-    ).toBe('at most 9 characters · format email · pattern ^a · for example "a@b.c"')
+    ).toBe('at most 9 characters · an e-mail address · for example "a@b.c" · matches the regular expression ^a')
     expect(fieldOf({ rate: Type.Number({ exclusiveMinimum: 0, maximum: 1 }) }, 'rate')?.shape.hint).toBe(
       'at most 1 · more than 0',
     )
@@ -133,6 +153,28 @@ describe('the fields of a form', () => {
       ['child', 'json'],
       ['name', 'string'],
     ])
+  })
+
+  it('name the branches of a union by title, or by the constant that distinguishes them', () => {
+    const kind = (name: string) => Type.Object({ kind: Type.Literal(name), a: Type.Optional(Type.String()) })
+    const union = Type.Union([kind('fixed'), Type.Object({}, { title: 'Growing' }), Type.Object({ a: Type.String() })])
+    expect(fieldOf({ union }, 'union')?.shape.branches.map(({ title }) => title)).toEqual([
+      'fixed',
+      'Growing',
+      'object',
+    ])
+  })
+
+  it('say what can be known of a stored secret', () => {
+    const secret = (title: string) => Type.Object({ value: Type.String({ writeOnly: true }) }, { title })
+    const textOf = (schema: Parameters<typeof Type.Union>[0][number]): string =>
+      storedSecretText(shapeOf(JSON.parse(JSON.stringify(schema)) as JsonSchema))
+    expect(textOf(Type.String({ writeOnly: true }))).toBe('set')
+    expect(textOf(Type.Union([secret('Token'), Type.Null()]))).toBe('set')
+    expect(textOf(Type.Union([secret('Token'), secret('Token')]))).toBe('set: Token')
+    expect(textOf(Type.Union([secret('Token'), secret('Password'), secret('Key')]))).toBe(
+      'set: Token, Password or Key (the master does not show which)',
+    )
   })
 
   it('use the same secret mask as the protocol (D17)', () => {

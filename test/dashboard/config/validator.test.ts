@@ -12,7 +12,7 @@ describe('the schema validator', () => {
     expect(words({ type: 'string' }, 4)).toEqual([' expected text, got 4'])
     expect(words({ type: ['string', 'null'] }, [])).toEqual([' expected text or null, got []'])
     expect(words({ enum: ['a', 2] }, 'b')).toEqual([' expected one of "a", 2, got "b"'])
-    expect(words({ type: 'string', maxLength: 1 }, '🙂🙂')).toEqual([' expected 1 characters or less, got 2'])
+    expect(words({ type: 'string', maxLength: 1 }, '🙂🙂')).toEqual([' expected 1 character or less, got 2'])
     expect(words({ pattern: '^a' }, 'b')).toEqual([' expected text that matches ^a, got "b"'])
     expect(words({ pattern: '^[^@]+@[^@]+$' }, 'no-address')).toHaveLength(1)
     expect(words({}, undefined)).toEqual([' expected a value, got nothing'])

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { OverviewBody, OverviewRollout } from '../../../src/protocol/index.ts'
-import { attentionOf, fleetSummaryText } from '../../../src/dashboard/diagnosis/attention.ts'
-import type { WorkerFacts } from '../../../src/dashboard/diagnosis/explain.ts'
+import { attentionOf, worstTone, type Attention } from '../../../src/dashboard/diagnosis/attention.ts'
+import { ErrorPatience } from '../../../src/diagnosis/index.ts'
+import { fleetSummaryText } from '../../../src/dashboard/diagnosis/summary-text.ts'
+import type { WorkerFacts } from '../../../src/diagnosis/index.ts'
 
 const NOW = 10_000
 type TypeOverview = OverviewBody['automations'][string]
@@ -46,11 +48,23 @@ const worker = (part: Partial<WorkerFacts> = {}): WorkerFacts => ({
   config_gen: 14,
   applied_config_gen: 14,
   config_changed_at: NOW - 240,
+  config_changed_by: null,
   current_stats: null,
   ...part,
 })
 const problemsOf = (overview: OverviewBody, workers: readonly WorkerFacts[] | null = null) =>
   attentionOf({ overview, workers, nowSeconds: NOW })
+
+describe('the headline', () => {
+  it.each<[readonly Attention['tone'][], string | undefined]>([
+    [[], undefined],
+    [['offline'], 'offline'],
+    [['offline', 'warn'], 'warn'],
+    [['warn', 'offline', 'bad'], 'bad'],
+  ])('has the colour of the worst item: %j', (tones, worst) => {
+    expect(worstTone(tones.map((tone) => ({ tone }) as Attention))).toBe(worst)
+  })
+})
 
 describe('what needs attention', () => {
   it('is an empty list for a healthy fleet', () => {
@@ -103,6 +117,81 @@ describe('what needs attention', () => {
     expect(problemsOf(overviewOf({ mailer: {} }), gone)).toEqual([
       expect.objectContaining({ kind: 'offline', subject: 'mailer', count: 1_000, since: NOW - 1_099 }),
     ])
+  })
+
+  it('names the reason of a group, and what a person can do about an item', () => {
+    const refused = (id: number) =>
+      worker({ worker_id: `e-${id}`, state: 'ERROR', last_error: 'connect ECONNREFUSED 10.0.0.7:25' })
+    const of = (workers: readonly WorkerFacts[]) =>
+      problemsOf(overviewOf({ mailer: {} }), workers).map(({ item, subject, text, act, mark }) => [
+        item,
+        subject,
+        text,
+        act.text,
+        mark,
+      ])
+    expect(of([refused(1), refused(2)])).toEqual([
+      [
+        'error',
+        'mailer',
+        '2 workers are in ERROR: connect ECONNREFUSED 10.0.0.7:25',
+        'Show workers',
+        'connect ECONNREFUSED #.#.#.#:#',
+      ],
+    ])
+    const other = worker({ worker_id: 'e-3', state: 'ERROR', last_error: 'timeout' })
+    expect(of([refused(1), refused(2), other])[0]?.[2]).toBe(
+      '3 workers are in ERROR, 2 of them: connect ECONNREFUSED 10.0.0.7:25',
+    )
+    expect(of([other])).toEqual([['error', 'mailer/e-3', 'in ERROR: timeout', 'Fix config', 'timeout']])
+    expect(of([worker({ connected: false })])).toEqual([['offline', 'mailer/m-7', 'offline', 'Forget', null]])
+    const refusing = { applied_config_gen: 13, refused_config_gen: 14 }
+    expect(of([worker(refusing)])).toEqual([
+      [
+        'behind',
+        'mailer/m-7',
+        'config generation 14 saved, which it refuses, 13 applied',
+        'Fix config',
+        'they refuse it',
+      ],
+    ])
+    const paused = { note: null, actor: 'admin', since: NOW, until: null }
+    const acts = problemsOf(overviewOf({ mailer: { queue: queueOf({ paused, dead: 1 }) } }), [])
+    expect(acts.map(({ act }) => [act.text, act.needs])).toEqual([
+      ['Resume', 'operate'],
+      ['Replay', 'operate'],
+    ])
+  })
+
+  it('does not list workers that are offline on purpose', () => {
+    const gone = { connected: false, state_since: NOW - 300 }
+    const workers = [
+      worker({ ...gone, state: 'DRAINING' }),
+      worker({ ...gone, worker_id: 'm-8', draining: true }),
+      worker({ ...gone, worker_id: 'm-9', ended: true }),
+    ]
+    const overview = overviewOf({ mailer: { workers: workersOf({ total: 4, connected: 1 }) } })
+    expect(problemsOf(overview, workers)).toEqual([])
+    expect(fleetSummaryText(overview, [])).toBe('No problems: 1 of 4 workers are connected.')
+    expect(fleetSummaryText(overview, [], 1)).toBe('No problems except 1 acknowledged one.')
+    expect(problemsOf(overview, [worker(gone)]).map(({ kind }) => kind)).toEqual(['offline'])
+  })
+
+  it('keeps a worker whose state changes all the time as one item, with the age of the whole episode', () => {
+    const patience = new ErrorPatience()
+    let since = NOW
+    const listed: boolean[] = []
+    for (let second = 0; second < 260; second += 2) {
+      const nowSeconds = NOW + second
+      const isInError = second < 180 && Math.floor(second / 4) % 2 === 0
+      if (second % 4 === 0 && second <= 180) since = nowSeconds
+      const flaky = worker({ state: isInError ? 'ERROR' : 'RUNNING', state_since: since })
+      patience.update([flaky], nowSeconds)
+      const items = attentionOf({ overview: overviewOf({ mailer: {} }), workers: [flaky], patience, nowSeconds })
+      listed.push(items.length > 0)
+      if (items.length > 0) expect(items[0]?.since).toBe(NOW)
+    }
+    expect(listed.filter((each, at) => at > 0 && each !== listed[at - 1])).toEqual([true, false])
   })
 
   it('lists a queue without a worker that can take tasks first', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ROLLOUT_PHASES, ROLLOUT_VERDICTS, type RevisionsBody, type RolloutShown } from '../../../src/protocol/index.ts'
-import { standingOf } from '../../../src/dashboard/rollouts/standing.ts'
+import { standingOf } from '../../../src/diagnosis/index.ts'
 import {
   byUrgency,
   causeText,

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { cancelText } from '../../../src/dashboard/tasks/cancel-text.ts'
 
-const run = { total: 6, results: [], open: 0, stopped: false, failure: null }
+const run = { total: 6, results: [], open: 0, failure: null }
 const outcomes = ['cancelled', 'done', 'not_found', 'cancelled', 'dead', 'expired'] as const
 
 it('names each outcome of a cancel that occurred', () => {
@@ -20,5 +20,4 @@ it('says that an outcome is unknown, that a call was rejected, and what was not 
     '0 tasks cancelled. The outcome of 1,000 is unknown; the list is reloaded. 1,500 not attempted.',
   )
   expect(cancelText({ ...failed, failure: new Problem('no', { status: 403 }) })).toContain('1,000 rejected')
-  expect(cancelText({ ...run, stopped: true })).toBe('0 tasks cancelled. 6 not attempted: stopped by you.')
 })

@@ -1,6 +1,7 @@
 import { webcrypto } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { draftOf, typeWhole } from '../../../src/dashboard/config/value-draft.ts'
+import type { FieldError } from '../../../src/protocol/index.ts'
 import {
   faultOf,
   newSubmission,
@@ -26,7 +27,7 @@ describe('a submission', () => {
         priority: '-1',
         taskId: 't',
         delaySeconds: '1.5',
-        labels: 'tenant=acme, note=a=b',
+        labels: 'tenant=acme, note=a=b, url:http://c',
         group: 'acme',
         ttlSeconds: '60',
         maxAttempts: ' 2 ',
@@ -39,7 +40,7 @@ describe('a submission', () => {
         priority: -1,
         task_id: 't',
         delay_seconds: 1.5,
-        labels: { tenant: 'acme', note: 'a=b' },
+        labels: { tenant: 'acme', note: 'a=b', url: 'http://c' },
         group_key: 'acme',
         ttl_seconds: 60,
         max_attempts: 2,
@@ -79,6 +80,20 @@ describe('a submission', () => {
       ['', 'b'],
     ])
     expect([faultOf(faults, 'task_id'), faultOf(faults, 'priority')]).toEqual(['c', null])
+  })
+
+  it('words the faults of the master as a config form does, one for each field', () => {
+    const fault = (path: string, keyword: string, params: object, message: string): FieldError =>
+      ({ path, keyword, params, message }) as FieldError
+    const faults = [
+      fault('/payload/to', 'format', { format: 'email' }, 'must match format "email"'),
+      fault('/payload/to', 'minLength', { limit: 3 }, 'must not have fewer than 3 characters'),
+      fault('/priority', 'maximum', { limit: 9 }, 'must be <= 9'),
+    ]
+    expect(payloadFaults(faults).map(({ path, message }) => [path, message])).toEqual([
+      ['/to', 'expected an e-mail address'],
+    ])
+    expect(faultOf(faults, 'priority')).toBe('expected 9 or less')
   })
 
   it('starts with the required fields of the payload', () => {

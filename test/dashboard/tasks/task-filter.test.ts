@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { labelFault, labelsOf, queryOf, readRows } from '../../../src/dashboard/tasks/task-filter.ts'
+import { labelFault, labelsOf, queryOf, readRows, shownLabels } from '../../../src/dashboard/tasks/task-filter.ts'
 import type { TaskListBody } from '../../../src/protocol/index.ts'
 
 type Query = Readonly<Record<string, string | number>>
@@ -34,6 +34,8 @@ describe('the filter of tasks', () => {
     ['tenant:acme', true],
     ['tenant:', true],
     ['tenant', false],
+    ['tenant=acme', true],
+    ['=acme', false],
     [':acme', false],
     ['tenant:acme, env:test', true],
     ['tenant, env:test', false],
@@ -49,8 +51,19 @@ describe('the filter of tasks', () => {
     ['tenant:acme', ['tenant:acme']],
     [' tenant:acme ,env:test, ', ['tenant:acme', 'env:test']],
     ['note:a, b,url:http://c', ['note:a, b', 'url:http://c']],
+    ['tenant=acme, env:test, url=http://c?d=e', ['tenant:acme', 'env:test', 'url:http://c?d=e']],
   ])('splits the labels %j before each key', (text, labels) => {
     expect(labelsOf(text)).toEqual(labels)
+  })
+})
+
+describe('the labels of a filter', () => {
+  it('are shown as key=value, in whichever form they were typed', () => {
+    expect(['tenant:acme,url=http://c', '', 'tenant'].map(shownLabels)).toEqual([
+      'tenant=acme, url=http://c',
+      '',
+      'tenant',
+    ])
   })
 })
 

@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
 import { Problem } from '../../../src/dashboard/api/problem.ts'
 import { resultsText, type Result } from '../../../src/dashboard/components/results.ts'
-import { propertiesOf } from '../../../src/dashboard/config/schema.ts'
 import { setAt, typeAt } from '../../../src/dashboard/config/value-draft.ts'
 import {
   faultsOf,
   NOTHING_TICKED,
   patchOf,
-  schemaOfMany,
   schemaOfTicked,
   tick,
   type BulkDraft,
 } from '../../../src/dashboard/workers/bulk-fields.ts'
 import { runBulk } from '../../../src/dashboard/workers/bulk.ts'
+import { firstType, leftOutText, ofType, setsOf, typesOf } from '../../../src/dashboard/workers/bulk-targets.ts'
 import { managerOf } from '../../../src/dashboard/workers/managed.ts'
+import { row } from './rows.ts'
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `w-${n}`)
 
@@ -30,10 +30,10 @@ describe('runBulk', () => {
         most = Math.max(most, (running += 1))
         await new Promise((resolve) => setImmediate(resolve))
         running -= 1
-        if (name === 'w-3') throw new Problem('stale', { status: 412 })
+        if (name === 'w-3') throw new Problem('not found', { status: 404 })
         if (name === 'w-4') throw new Problem('/slots must be <= 1024', { status: 422 })
         if (name === 'w-5') throw new Problem('no answer')
-        return name === 'w-6' ? { kind: 'skipped', text: 'managed' } : { kind: 'done', text: 'saved' }
+        return 'forgotten'
       },
     })
     expect(most).toBe(8)
@@ -42,11 +42,11 @@ describe('runBulk', () => {
       'rejected',
       'rejected',
       'unknown',
-      'skipped',
+      'done',
       'done',
     ])
-    expect(results[3]?.text).toBe('its config was changed in the meantime; nothing was saved')
-    expect(resultsText(results)).toBe('16 done, 1 skipped, 2 rejected, 1 unknown')
+    expect(results[3]?.text).toBe('not found')
+    expect(resultsText(results)).toBe('17 done, 2 rejected, 1 unknown')
   })
 
   it('waits for calls in flight after an abort and skips the rest', async () => {
@@ -62,7 +62,7 @@ describe('runBulk', () => {
         acted.push(name)
         await new Promise((resolve) => setImmediate(resolve))
         stop.abort()
-        return { kind: 'done', text: '' }
+        return ''
       },
     })
     expect(acted).toHaveLength(8)
@@ -88,16 +88,6 @@ describe('the fields of a bulk config change', () => {
   const ticking = (...fields: readonly string[]): BulkDraft =>
     fields.reduce((bulk, name) => tick(schema, bulk, name), NOTHING_TICKED)
 
-  it('are those of the type, or the common ones for several types', () => {
-    expect(schemaOfMany(schema)).toBe(schema)
-    expect(Object.keys(propertiesOf(schemaOfMany(undefined)))).toEqual([
-      'enabled',
-      'slots',
-      'max_attempts',
-      'recycle_seconds',
-    ])
-  })
-
   it('end up in the patch only if ticked, and are faults until they have a valid value', () => {
     const bulk = ticking('hosts', 'password', 'slots', 'enabled')
     expect(bulk.ticked).toEqual(['enabled', 'slots', 'password', 'hosts'])
@@ -117,6 +107,37 @@ describe('the fields of a bulk config change', () => {
   it('lose their value when they are unticked', () => {
     const bulk = tick(schema, ticking('enabled', 'hosts'), 'hosts')
     expect([bulk.ticked, patchOf(bulk)]).toEqual([['enabled'], { enabled: false }])
+  })
+})
+
+describe('the workers of an operation', () => {
+  const rows = [
+    row('p-1', { automation_type: 'probe' }),
+    row('m-1', { managed_by: 'kubernetes:prod/fleetworkersets/crawlers#1' }),
+    row('m-2', { managed_by: 'kubernetes:prod/m-2#1' }),
+    row('m-3', { managed_by: 'kubernetes:prod/fleetworkersets/crawlers#1' }),
+  ]
+
+  it('are those of one type, at first of the most frequent one', () => {
+    expect(typesOf(rows)).toEqual([
+      { type: 'mailer', count: 3 },
+      { type: 'probe', count: 1 },
+    ])
+    expect([firstType(rows), firstType([])]).toEqual(['mailer', ''])
+    expect(ofType(rows, 'probe').map(({ worker_id: id }) => id)).toEqual(['p-1'])
+  })
+
+  it('are counted beside those that are left out', () => {
+    const unmanaged = row('m-4')
+    const selected = [...rows, unmanaged]
+    expect(leftOutText(selected, 'mailer', [unmanaged])).toBe(
+      'This applies to 1 of 5 selected workers. Left out: 1 of another type, 3 managed elsewhere.',
+    )
+    expect(leftOutText([unmanaged], 'mailer', [unmanaged])).toBeNull()
+  })
+
+  it('lead to the FleetWorkerSets that manage them', () => {
+    expect(setsOf(rows)).toEqual([{ name: 'prod/crawlers', count: 2 }])
   })
 })
 

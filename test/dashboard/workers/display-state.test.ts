@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { WorkerBody } from '../../../src/protocol/index.ts'
-import { configText, displayState, isBehind } from '../../../src/dashboard/workers/display-state.ts'
+import { configText, displayState, isBehind, stateNote } from '../../../src/dashboard/workers/display-state.ts'
 
 const NOW = 1_000_000
 const seen = (state: WorkerBody['state'], connected = true, age = 3) => ({
@@ -25,6 +25,24 @@ describe('the displayed state of a worker', () => {
     expect(displayState(seen('RUNNING', true, 45), NOW).word).toBe('RUNNING')
     expect(displayState(seen('RUNNING', true, 46), NOW)).toMatchObject({ word: 'late', was: 'RUNNING' })
     expect(displayState(seen('RUNNING', false, 46), NOW).word).toBe('offline')
+  })
+
+  it('is late only if the worker was late when its row was read', () => {
+    expect(displayState({ ...seen('RUNNING', true, 90), read_at: NOW - 60 }, NOW).word).toBe('RUNNING')
+    expect(displayState({ ...seen('RUNNING', true, 90), read_at: NOW - 40 }, NOW).word).toBe('late')
+  })
+})
+
+describe('what stands behind the state of a worker that is offline', () => {
+  const gone = (kind: 'drained' | 'stopped' | 'evicted' | 'lost') => ({
+    ...seen('RUNNING', false),
+    departure: { kind, at: NOW, by: null, code: 1006, reason: '' },
+  })
+  it('is how it departed, with the stored state unless it ended on purpose (D195)', () => {
+    const notes = (['drained', 'stopped', 'evicted', 'lost'] as const).map((kind) => stateNote(gone(kind), 'RUNNING'))
+    expect(notes).toEqual(['drained', 'stopped', 'evicted, was RUNNING', 'lost, was RUNNING'])
+    expect(stateNote(seen('RUNNING', false), 'RUNNING')).toBe('was RUNNING')
+    expect(stateNote({ ...gone('lost'), connected: true }, null)).toBe('')
   })
 })
 

@@ -9,7 +9,33 @@ const stats = (cpu: number, rss = 1, slots = 1) => ({ current_stats: { cpu_pct: 
 
 describe('the order of workers', () => {
   it('compares numbers in IDs as numbers', () => {
-    expect(ids([row('m-10'), row('m-9'), row('M-1')], '')).toEqual(['M-1', 'm-9', 'm-10'])
+    expect(ids([row('m-10'), row('m-9'), row('M-1')], 'worker')).toEqual(['M-1', 'm-9', 'm-10'])
+  })
+
+  it('without a choice lists workers by severity, and within it by name', () => {
+    const behind = { config_gen: 3, applied_config_gen: 2 }
+    const fleet = [
+      row('a-run'),
+      row('b-idle', { state: 'IDLE' }),
+      row('c-run'),
+      row('drained', { connected: false, state: 'DRAINING' }),
+      row('ended', { connected: false, ended: true }),
+      row('drain', { state: 'DRAINING', ...behind }),
+      row('behind', behind),
+      row('late', { last_seen: NOW - 60 }),
+      row('off', { connected: false, state: 'ERROR', last_error: 'e' }),
+      row('err-10', { state: 'ERROR' }),
+      row('err-9', { state: 'ERROR', ...behind }),
+    ]
+    const expected = 'err-9 err-10 off late behind drain drained ended a-run b-idle c-run'.split(' ')
+    expect(ids(fleet, '')).toEqual(expected)
+    expect(ids(fleet, 'state')).toEqual(expected)
+  })
+
+  it('of 10,000 workers lists the 63 in ERROR first', () => {
+    const fleet = Array.from({ length: 10_000 }, (_, n) => row(`m-${n}`, n % 159 === 7 ? { state: 'ERROR' } : {}))
+    const first = ids(fleet, '').slice(0, 63)
+    expect(first).toEqual(fleet.filter(({ state }) => state === 'ERROR').map(({ worker_id: id }) => id))
   })
 
   it('by state lists workers that need attention first', () => {
@@ -34,7 +60,7 @@ describe('the order of workers', () => {
     ['-rss', ['a', 'b', 'off']],
     ['slots', ['off', 'a', 'b']],
     ['-seen', ['off', 'a', 'b']],
-    ['nonsense', ['a', 'b', 'off']],
+    ['nonsense', ['off', 'a', 'b']],
   ])('by %s leaves those without a number at one end', (sort, expected) => {
     const rows = [
       row('b', stats(90, 10, 3)),

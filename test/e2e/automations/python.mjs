@@ -20,7 +20,10 @@ const batch = (type, visibilityTimeoutSeconds = 2) =>
     config,
     payload: Type.Object({ do: Type.String(), name: Type.Optional(Type.String()), n: Type.Optional(Type.Integer()) }),
     output: Type.Object({}, { additionalProperties: true }),
-    pools: { seats: { payload: Type.Object({}), tags: Type.Object({ row: Type.Optional(Type.String()) }) } },
+    pools: {
+      held: { payload: Type.Object({}), tags: Type.Object({}) },
+      seats: { payload: Type.Object({}), tags: Type.Object({ row: Type.Optional(Type.String()) }) },
+    },
     retry: { baseSeconds: 0.1, factor: 1, capSeconds: 0.1 },
     run,
   })

@@ -93,6 +93,16 @@ async def work(ctx: Context) -> None:
             raise Permanent(f"the password is {ctx.config['password']}")
         case "exit":
             raise SystemExit("a run must not end the worker")
+        case "log":
+            ctx.log.debug("not written")
+            ctx.log.info(f"login with {ctx.config['password']}", headers={"auth": [ctx.config["password"]]}, n=1)
+            await ctx.pool("held").put([{"id": "h", "payload": {}}])
+            seat = await ctx.pool("held").claim(hold_seconds=5)
+            assert seat is not None
+            async with seat:
+                await ctx.emit({"n": 1})
+                await hold(ctx, payload["name"])
+            raise ValueError(f"{ctx.config['password']} failed after 17 ms")
         case "primitives":
             await use_primitives(ctx)
         case "end the second time" if not (FOLDER / "never.why").exists():

@@ -72,6 +72,14 @@ describe('an audited change', () => {
     ])
   })
 
+  it('of an operation names the note of its creator', async () => {
+    const { master, entries } = await audited()
+    const body = { kind: 'patch', workers: ['w1'], patch: { slots: 2 }, note: 'bad disk' }
+    expect((await master.call('POST', `${MAILER}/operations`, { body })).status).toBe(200)
+    await master.stop()
+    expect(entries()).toMatchObject([{ action: 'operation.create', count: 1, changed: ['slots'], note: 'bad disk' }])
+  })
+
   it('of each kind writes a line with its own action and the number of changed objects', async () => {
     const { master, entries } = await audited(['control', 'auth', 'data'])
     const tasks = { tasks: [{ payload: { to: 'a' } }, { payload: { to: 'b' } }, { payload: {} }] }
@@ -83,6 +91,8 @@ describe('an audited change', () => {
       ['PUT', `${MAILER}/enrolments/e1`, { id_patterns: ['*'], revision: 'r1' }],
       ['PUT', `${MAILER}/enrolments/e1`, { id_patterns: ['*'], revision: 'r1' }],
       ['DELETE', `${MAILER}/enrolments/e1`],
+      ['PUT', `${MAILER}/acknowledgements/error`, { count: 1 }],
+      ['DELETE', `${MAILER}/acknowledgements/error`],
       ['PUT', `${MAILER}/rollouts/s1`, rolloutReport()],
       ['PUT', `${MAILER}/rollouts/s1`, rolloutReport()],
       ['DELETE', `${MAILER}/rollouts/s1`],
@@ -96,6 +106,7 @@ describe('an audited change', () => {
       ['DELETE', `${MAILER}/tasks/t`],
       ['POST', `${MAILER}/tasks/select`, { action: 'cancel', task_ids: ['t'] }],
       ['POST', `${MAILER}/output/pop`],
+      ['POST', '/api/v1/pools/accounts/claims/release', { id: 'a', token: 1 }],
       ['DELETE', W1],
     ]
     for (const [method, path, body] of calls)
@@ -109,6 +120,8 @@ describe('an audited change', () => {
       ['enrolment.put', 'e1', 'done', 1],
       ['enrolment.put', 'e1', 'done', 0],
       ['enrolment.delete', 'e1', 'done', 1],
+      ['attention.acknowledge', 'error', 'done', 1],
+      ['attention.restore', 'error', 'done', 1],
       ['rollout.put', 's1', 'done', 1],
       ['rollout.put', 's1', 'done', 0],
       ['rollout.delete', 's1', 'done', 1],
@@ -122,6 +135,7 @@ describe('an audited change', () => {
       ['task.cancel', 't', 'done', 1],
       ['task.cancel', null, 'done', 0],
       ['output.pop', null, 'done', 0],
+      ['pool.release', 'accounts/a', 'done', 0],
       ['worker.forget', 'w1', 'done', 1],
     ])
   })
@@ -129,7 +143,8 @@ describe('an audited change', () => {
   it('has an action on every route that changes something, and on no other route', async () => {
     const { routes } = await runMaster()
     const changes = routes.filter(
-      ({ method, path, access }) => method !== 'GET' && access !== 'worker' && !/\/(validate|await)$/.test(path),
+      ({ method, path, access }) =>
+        method !== 'GET' && access !== 'worker' && !/\/(validate|await|preview)$/.test(path),
     )
     expect(routes.filter(({ audit }) => audit !== undefined)).toEqual(changes)
   })

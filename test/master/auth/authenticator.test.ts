@@ -3,12 +3,17 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   covers,
   createAuthenticator,
+  mayAccess,
+  mayAccessPattern,
   parseTokens,
   permissionsOf,
   requirePermission,
+  type Authentication,
+  type Principal,
   type TokenSettings,
 } from '../../../src/master/auth/index.ts'
 import { SCOPED_PERMISSIONS, type Permission } from '../../../src/protocol/index.ts'
+import { VirtualTime } from '../../../src/runtime/index.ts'
 
 const TOKENS: TokenSettings = {
   admin: 'admin-token-of-the-test',
@@ -19,9 +24,16 @@ const TOKENS: TokenSettings = {
     ['every-type-of-the-test', ['*']],
   ]),
 }
-const roleOf = (header: string | undefined): string => {
-  const authentication = createAuthenticator(TOKENS).authenticate(header)
+const clock = new VirtualTime()
+const authenticatorOf = (tokens: TokenSettings, equal = timingSafeEqual) =>
+  createAuthenticator(tokens, { clock, equal })
+const roleIn = (authentication: Authentication): string => {
+  if (authentication.kind === 'unverified') return 'unverified'
   return authentication.kind === 'rejected' ? authentication.reason : authentication.principal.role
+}
+const roleOf = (header: string | undefined): string => {
+  const authentication = authenticatorOf(TOKENS).authenticate(header)
+  return roleIn(authentication)
 }
 
 describe('authenticate', () => {
@@ -66,7 +78,7 @@ describe('authenticate', () => {
   it('compares every candidate in constant time, whichever token matches', () => {
     for (const token of ['admin-token-of-the-test', 'worker-token-of-the-test', 'every-type-of-the-test', 'unknown']) {
       let compared = 0
-      const counting = createAuthenticator(TOKENS, (one, other) => {
+      const counting = authenticatorOf(TOKENS, (one, other) => {
         compared += 1
         return timingSafeEqual(one, other)
       })
@@ -76,19 +88,19 @@ describe('authenticate', () => {
   })
 
   it('identifies a token by its digest and does not contain the token', () => {
-    const principal = createAuthenticator(TOKENS).authenticate('Bearer admin-token-of-the-test')
+    const principal = authenticatorOf(TOKENS).authenticate('Bearer admin-token-of-the-test')
     expect(JSON.stringify(principal)).not.toContain('admin-token')
   })
 
   it('rejects every token when none is configured', () => {
-    const none = createAuthenticator({ admin: null, worker: null, workerPeers: [], scopes: new Map() })
+    const none = authenticatorOf({ admin: null, worker: null, workerPeers: [], scopes: new Map() })
     expect(none.authenticate('Bearer null')).toEqual({ kind: 'rejected', reason: 'wrong' })
   })
 })
 
 describe('replace', () => {
   it('rejects the previous tokens, accepts the new ones and notifies listeners (D22)', () => {
-    const authenticator = createAuthenticator(TOKENS)
+    const authenticator = authenticatorOf(TOKENS)
     const before = authenticator.identify('worker-token-of-the-test')
     let changes = 0
     const stop = authenticator.onChange(() => (changes += 1))
@@ -102,7 +114,7 @@ describe('replace', () => {
   })
 
   it('rejects a header that was accepted before', () => {
-    const authenticator = createAuthenticator(TOKENS)
+    const authenticator = authenticatorOf(TOKENS)
     const header = 'Bearer worker-token-of-the-test'
     for (let i = 0; i < 2; i += 1) expect(authenticator.authenticate(header)).toMatchObject({ kind: 'authenticated' })
     authenticator.replace({ ...TOKENS, worker: 'worker-token-that-is-new' })
@@ -110,7 +122,7 @@ describe('replace', () => {
   })
 
   it('keeps the principals of tokens that stay', () => {
-    const authenticator = createAuthenticator(TOKENS)
+    const authenticator = authenticatorOf(TOKENS)
     for (const token of ['admin-token-of-the-test', 'worker-peer-of-the-test', 'every-type-of-the-test']) {
       const before = authenticator.identify(token)
       authenticator.replace({ ...TOKENS, worker: `worker-token-beside-${token}` })
@@ -119,7 +131,7 @@ describe('replace', () => {
   })
 
   it('invalidates a principal whose token covers fewer or other types', () => {
-    const authenticator = createAuthenticator(TOKENS)
+    const authenticator = authenticatorOf(TOKENS)
     const before = authenticator.identify('scoped-token-of-the-test')
     if (before === undefined) throw new Error('the token is not known')
     authenticator.replace({ ...TOKENS, scopes: new Map([['scoped-token-of-the-test', ['probe', 'mailer']]]) })
@@ -132,14 +144,12 @@ describe('replace', () => {
 })
 
 describe('covers', () => {
-  const scoped = (...types: string[]) =>
-    ({
-      role: 'scoped',
-      types: new Set(types),
-      permissions: new Set<Permission>(SCOPED_PERMISSIONS),
-      key: 'k',
-      id: 'k',
-    }) as const
+  const scoped = (...types: string[]): Principal => ({
+    role: 'scoped',
+    grants: [{ types: new Set(types), permissions: new Set<Permission>(SCOPED_PERMISSIONS), workers: ['*'] }],
+    key: 'k',
+    id: 'k',
+  })
 
   it('compares whole type names (S2)', () => {
     for (const [listed, asked] of [
@@ -173,7 +183,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     return reading.tokens
   }
   const principalOf = (entry: object) => {
-    const principal = createAuthenticator(named(entry)).identify(SECRET)
+    const principal = authenticatorOf(named(entry)).identify(SECRET)
     if (principal === undefined) throw new Error('the token is not known')
     return principal
   }
@@ -187,7 +197,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
         name: 'indexer',
       })
     }
-    expect(createAuthenticator(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBeUndefined()
+    expect(authenticatorOf(named({ role: 'viewer', sha256: SHA256 })).identify(SHA256)).toBeUndefined()
   })
 
   it('have the permissions of their role, or the listed permissions', () => {
@@ -205,7 +215,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
   })
 
   it('lose their connections when another token has their rights', () => {
-    const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
+    const authenticator = authenticatorOf(named({ role: 'editor', token: SECRET }))
     const before = authenticator.identify(SECRET)
     authenticator.replace(named({ role: 'editor', token: 'another-token-of-the-test' }))
     expect(before !== undefined && authenticator.isStillValid(before)).toBe(false)
@@ -215,7 +225,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
   })
 
   it('lose their connections when their permissions change', () => {
-    const authenticator = createAuthenticator(named({ role: 'editor', token: SECRET }))
+    const authenticator = authenticatorOf(named({ role: 'editor', token: SECRET }))
     const before = authenticator.identify(SECRET)
     if (before === undefined) throw new Error('the token is not known')
     authenticator.replace(named({ role: 'editor', sha256: SHA256 }))
@@ -224,8 +234,90 @@ describe('tokens of SVC_TOKENS (D86)', () => {
     expect(authenticator.isStillValid(before)).toBe(false)
   })
 
+  it('expire: the reason says when, and listeners are notified within a second (D228)', async () => {
+    const time = new VirtualTime(Date.parse('2026-11-30T12:00:00Z'))
+    const authenticator = createAuthenticator(
+      named({ role: 'viewer', token: SECRET, expires: '2026-11-30T12:00:05Z' }),
+      {
+        clock: time,
+      },
+    )
+    let changes = 0
+    authenticator.onChange(() => (changes += 1))
+    const stop = authenticator.start(time)
+    await time.advance(4_999)
+    expect(authenticator.authenticate(`Bearer ${SECRET}`)).toMatchObject({ kind: 'authenticated' })
+    const before = authenticator.identify(SECRET)
+    expect(before).toMatchObject({ expiresAtMs: Date.parse('2026-11-30T12:00:05Z') })
+    expect(changes).toBe(0)
+    await time.advance(1_001)
+    expect(changes).toBe(1)
+    for (const authentication of [authenticator.authenticate(`Bearer ${SECRET}`), authenticator.check(SECRET)])
+      expect(authentication).toEqual({
+        kind: 'rejected',
+        reason: 'expired',
+        detail: 'this token expired at 2026-11-30T12:00:05Z; use a new one',
+      })
+    expect(authenticator.identify(SECRET)).toBeUndefined()
+    expect(before !== undefined && authenticator.isStillValid(before)).toBe(false)
+    await time.advance(60_000)
+    expect(changes).toBe(1)
+    stop()
+  })
+
+  it('lose their connections when their workers, expiry or rate change', () => {
+    const entry = { role: 'viewer', token: SECRET, workers: ['a-*', 'b'], expires: '2999-01-01', submit_rps: 5 }
+    const authenticator = authenticatorOf(named(entry))
+    const before = authenticator.identify(SECRET)
+    if (before === undefined) throw new Error('the token is not known')
+    authenticator.replace(named({ ...entry, workers: ['b', 'a-*'] }))
+    expect(authenticator.isStillValid(before)).toBe(true)
+    for (const change of [{ workers: ['a-*'] }, { expires: '2999-01-02' }, { submit_rps: 6 }]) {
+      authenticator.replace(named({ ...entry, ...change }))
+      expect([change, authenticator.isStillValid(before)]).toEqual([change, false])
+    }
+  })
+
+  it('are limited to their workers, of which a * at the end matches the rest (D227)', () => {
+    const principal = principalOf({ role: 'editor', token: SECRET, workers: ['team-a-*', 'm-7'] })
+    for (const [worker, isCovered] of [
+      ['team-a-1', true],
+      ['team-a-', true],
+      ['m-7', true],
+      ['m-70', false],
+      ['team-a', false],
+      ['TEAM-A-1', false],
+      ['team-b-1', false],
+      ['*', false],
+    ] as const)
+      expect([worker, mayAccess(principal, 'read', 'mailer', worker)]).toEqual([worker, isCovered])
+    expect(() => requirePermission(principal, 'operate', 'mailer', 'team-b-1')).toThrow(
+      'this token does not cover the worker "team-b-1"',
+    )
+    for (const [pattern, isCovered] of [
+      ['team-a-*', true],
+      ['team-a-x?', true],
+      ['team-a*', false],
+      ['*', false],
+      ['?eam-a-1', false],
+      ['m-7', true],
+      ['m-?', false],
+      ['m-7*', false],
+    ] as const)
+      expect([pattern, mayAccessPattern(principal, 'configure', 'mailer', pattern)]).toEqual([pattern, isCovered])
+  })
+
+  it('of the role worker may only speak for the listed types and workers', () => {
+    const principal = principalOf({ role: 'worker', token: SECRET, workers: ['team-a-*'] })
+    expect(principal).toMatchObject({ role: 'worker', name: 'indexer' })
+    expect(permissionsOf(principal)).toEqual(['work'])
+    expect(mayAccess(principal, 'work', 'mailer', 'team-a-1')).toBe(true)
+    expect(mayAccess(principal, 'work', 'mailer', 'team-b-1')).toBe(false)
+    expect(mayAccess(principal, 'work', 'probe', 'team-a-1')).toBe(false)
+  })
+
   it('from other settings are identified by the first 8 hex digits of their SHA-256', () => {
-    const principal = createAuthenticator(TOKENS).identify('admin-token-of-the-test')
+    const principal = authenticatorOf(TOKENS).identify('admin-token-of-the-test')
     expect(principal).toMatchObject({
       id: createHash('sha256').update('admin-token-of-the-test').digest('hex').slice(0, 8),
     })
@@ -234,7 +326,7 @@ describe('tokens of SVC_TOKENS (D86)', () => {
 
 describe('the permissions of a token', () => {
   const principalOf = (token: string) => {
-    const principal = createAuthenticator(TOKENS).identify(token)
+    const principal = authenticatorOf(TOKENS).identify(token)
     if (principal === undefined) throw new Error('the token is not known')
     return principal
   }

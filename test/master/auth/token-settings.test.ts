@@ -120,6 +120,25 @@ describe('SVC_TOKENS (D86)', () => {
     expect(tokensOf(parse({ SVC_TOKENS: ' ' })).named).toEqual([])
   })
 
+  it('reads workers, expiry and rate; a date ends with its day in UTC (D227, D228)', () => {
+    const limits = (more: object) => tokensOf(parse({ SVC_TOKENS: JSON.stringify([{ ...entry, ...more }]) })).named?.[0]
+    expect(limits({ workers: ['team-a-*', 'm-7', '*'], submit_rps: 0.5 })).toMatchObject({
+      workers: ['team-a-*', 'm-7', '*'],
+      submitRps: 0.5,
+    })
+    for (const [expires, moment] of [
+      ['2027-01-31', '2027-02-01T00:00:00Z'],
+      ['2028-02-29', '2028-03-01T00:00:00Z'],
+      ['2027-01-31T18:00:00Z', '2027-01-31T18:00:00Z'],
+      ['2027-01-31T18:00+02:00', '2027-01-31T16:00:00Z'],
+    ] as const)
+      expect([expires, limits({ expires })]).toEqual([
+        expires,
+        expect.objectContaining({ expiresAtMs: Date.parse(moment) }),
+      ])
+    expect(limits({ role: 'worker' })).toMatchObject({ permissions: ['work'] })
+  })
+
   it.each([
     ['{', 'SVC_TOKENS is not a JSON list of tokens'],
     [{ ...entry }, 'SVC_TOKENS is not a JSON list of tokens'],
@@ -139,7 +158,22 @@ describe('SVC_TOKENS (D86)', () => {
     [[{ ...entry, token: SECRET }], 'entry 1 of SVC_TOKENS needs either "token" or "sha256"'],
     [[{ ...entry, sha256: SECRET }], 'the sha256 in entry 1 of SVC_TOKENS is not 64 hex digits'],
     [[{ ...entry, sha256: undefined, token: `${SECRET} two` }], 'the token in entry 1 of SVC_TOKENS contains a space'],
-    [[{ ...entry, workers: ['team-a-*'] }], 'entry 1 of SVC_TOKENS has an unknown key; known: name, role'],
+    [[{ ...entry, tenant: 'team-a' }], 'entry 1 of SVC_TOKENS has an unknown key; known: name, role'],
+    ...[[], ['a*b'], ['**'], ['a/b'], [7], 'team-a-*'].map((workers): [object[], string] => [
+      [{ ...entry, workers }],
+      '"workers" in entry 1 of SVC_TOKENS is not a list of worker ids, in which only the last character may be "*"; ' +
+        'for example ["team-a-*"]; leave it out to cover every worker',
+    ]),
+    ...['soon', '2027-02-30', '2027-1-1', '2027-01-31T18:00', '2027-01-31T25:00:00Z', 1_800_000_000].map(
+      (expires): [object[], string] => [
+        [{ ...entry, expires }],
+        '"expires" in entry 1 of SVC_TOKENS is not a date or a date-time with a time zone; for example "2027-01-31"',
+      ],
+    ),
+    ...[0, -1, '50', null, 1_000_001].map((rate): [object[], string] => [
+      [{ ...entry, submit_rps: rate }],
+      '"submit_rps" in entry 1 of SVC_TOKENS is not a number above 0 and up to 1000000; leave it out',
+    ]),
     [[entry, { ...entry, name: 'cd' }], 'an entry of SVC_TOKENS and an entry of SVC_TOKENS are the same token'],
   ])('rejects fault %# and does not repeat the token', (value, sentence) => {
     const faults = faultsOf(parse({ SVC_TOKENS: typeof value === 'string' ? value : JSON.stringify(value) }))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { FEATURES, SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
-import { runMaster, TOKENS } from '../../kit/running-master.ts'
+import { runMaster, SETTINGS, TOKENS } from '../../kit/running-master.ts'
 
 describe('automations and catalog', () => {
   it('lists the descriptors of all types', async () => {
@@ -62,4 +62,11 @@ describe('me (D32)', () => {
       })
     },
   )
+
+  it('returns the environment that the master is configured with (D176)', async () => {
+    const environment = { name: 'production', color: 'red' } as const
+    const master = await runMaster({ settings: { ...SETTINGS, environment } })
+    for (const token of [TOKENS.admin, TOKENS.responder])
+      expect((await master.call('GET', '/api/v1/me', { token })).json).toMatchObject({ environment })
+  })
 })

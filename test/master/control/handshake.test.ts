@@ -42,7 +42,7 @@ const GOOD = `${VERSION}Authorization: Bearer ${WORKER_TOKEN}\r\n`
 
 it('the response to an upgrade names the version, the features and the epoch (D120)', async () => {
   const epoch = await fixture.deps.epoch.read()
-  const features = 'stream, result, progress, cancel, epoch, labels'
+  const features = 'stream, result, progress, cancel, epoch, labels, logs, holder, output_task, slot_tasks'
   expect((await raw(upgrade(CONTROL, GOOD))).toLowerCase()).toContain(
     `\r\nmuster-version: 0.2.0\r\nmuster-features: ${features}\r\nmuster-epoch: ${epoch}\r\n`,
   )

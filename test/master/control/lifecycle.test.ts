@@ -172,6 +172,38 @@ describe('the end of a connection', () => {
     expect(await fixture.metric('svc_control_closed_total{code="4100"}')).toMatch(/ 2$/)
   })
 
+  it('shows how the connection ended, and who drained the worker (D195)', async () => {
+    const record = () => fixture.get<{ departure: unknown; drain_requested_by: unknown }>('/w1')
+    const ends: readonly [unknown, (worker: WorkerClient) => Promise<void> | void][] = [
+      [{ kind: 'lost', by: null, code: 1006, reason: '' }, (worker) => worker.socket.terminate()],
+      [{ kind: 'stopped', by: null, code: 4100, reason: 'SIGTERM' }, (worker) => worker.socket.close(4100, 'SIGTERM')],
+      [
+        { kind: 'evicted', by: null, code: 1007, reason: expect.stringContaining('JSON') },
+        (worker) => worker.socket.send('{'),
+      ],
+      [
+        { kind: 'drained', by: 'admin ana', code: 4100, reason: '' },
+        async (worker) => {
+          const headers = { 'muster-actor': 'ana' }
+          expect((await fixture.call('POST', '/w1/drain', { headers })).status).toBe(200)
+          expect(await record()).toMatchObject({ drain_requested_by: 'admin ana', departure: null })
+          worker.socket.close(4100)
+        },
+      ],
+    ]
+    for (const [departure, end] of ends) {
+      const worker = await fixture.worker('w1')
+      expect(await record()).toMatchObject({ departure: null, drain_requested_by: null })
+      await end(worker)
+      await worker.closed
+      await fixture.time.advance(0)
+      const at = fixture.time.wallMs() / 1_000
+      expect((await record()).departure).toEqual({ at, ...(departure as object) })
+      expect((await fixture.events()).at(-1)).toMatchObject({ name: 'worker.disconnected', data: { departure } })
+    }
+    expect(await record()).toMatchObject({ drain_requested_by: 'admin ana' })
+  })
+
   it('is stored after frames that wait for an earlier write', async () => {
     const worker = await fixture.worker('w1')
     const { workers } = fixture.deps.backend

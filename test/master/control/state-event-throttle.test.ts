@@ -117,7 +117,10 @@ describe('a worker whose state flaps', () => {
     await fixture.time.advance(3_000)
     expect(await publishedEvents(before)).toEqual([
       ['worker.state', { state: 'IDLE', last_error: '19' }],
-      ['worker.disconnected', { connected: false, ended: false }],
+      [
+        'worker.disconnected',
+        { connected: false, ended: false, departure: expect.objectContaining({ kind: 'lost', code: 1005, by: null }) },
+      ],
       ['worker.state', { state: 'DRAINING', last_error: '19' }],
     ])
   })

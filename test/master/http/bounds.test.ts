@@ -104,7 +104,7 @@ async function serve(routes: readonly Route[] = THINGS) {
     metrics,
     limits: LIMITS,
     routes,
-    authenticator: createAuthenticator(TOKENS),
+    authenticator: createAuthenticator(TOKENS, { clock: time }),
     epoch: () => 'the-epoch',
     onUpgrade: (_, socket) => void socket.destroy(),
   })

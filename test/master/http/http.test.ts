@@ -27,7 +27,7 @@ async function serve(...routes: readonly Route[]) {
   const time = new VirtualTime()
   const log = recordingLog()
   const { lines } = log
-  const authenticator = createAuthenticator(TOKENS)
+  const authenticator = createAuthenticator(TOKENS, { clock: time })
   const metrics = new Registry()
   const settings = {
     submitRpsPerToken: 0,

@@ -29,7 +29,11 @@ describe('openapi.json', () => {
     const { json } = await master.call('GET', '/api/v1/openapi.json')
     const { paths } = json as Document
     const queue = paths['/api/v1/automations/{type}/queue']?.['get']
-    expect(queue?.parameters.map((each) => `${each.in} ${each.name}`)).toEqual(['path type', 'query n'])
+    expect(queue?.parameters.map((each) => `${each.in} ${each.name}`)).toEqual([
+      'path type',
+      'query n',
+      'header if-none-match',
+    ])
     expect(queue?.security).toEqual([{ bearer: [] }])
     expect(paths['/healthz']?.['get']?.security).toEqual([])
   })

@@ -96,7 +96,10 @@ async function serve(time: Time = systemTime, limits: Partial<ServerLimits> = SH
         handle: () => ({ body: { status: 'ok' } }),
       }),
     ],
-    authenticator: createAuthenticator({ admin: TOKENS.admin, worker: null, workerPeers: [], scopes: new Map() }),
+    authenticator: createAuthenticator(
+      { admin: TOKENS.admin, worker: null, workerPeers: [], scopes: new Map() },
+      { clock: time },
+    ),
     onUpgrade: (_, socket) => void socket.destroy(),
   })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })

@@ -17,27 +17,36 @@ const WORKER = `${AUTOMATION}/workers/{id}`
 
 /** The calls of the store that the routes make. */
 const READS: { readonly [G in keyof Backend]?: readonly string[] } = {
-  tasks: ['queue', 'dead', 'list'],
+  tasks: ['queue', 'dead', 'newestDead', 'list'],
   streams: ['peek', 'tail', 'pop'],
   workers: ['page'],
   configs: ['history'],
   stats: ['read'],
-  pools: ['list'],
+  pools: ['list', 'claims'],
+  audit: ['list'],
+  rollups: ['read'],
 }
 const INSPECTING = [
   `GET ${AUTOMATION}/queue`,
   `GET ${AUTOMATION}/dead`,
+  `GET ${AUTOMATION}/dead/newest`,
   `GET ${AUTOMATION}/tasks`,
   `GET ${AUTOMATION}/output/peek`,
   `GET ${AUTOMATION}/output/tail`,
   `POST ${AUTOMATION}/output/pop`,
   `GET ${AUTOMATION}/workers`,
+  `GET ${AUTOMATION}/worker-columns`,
   `GET ${WORKER}/config/history`,
   `GET ${WORKER}/stats`,
   'GET /api/v1/pools/{pool_name}',
+  'GET /api/v1/pools/{pool_name}/claims',
+  `GET ${AUTOMATION}/queue/stats`,
+  'GET /api/v1/audit',
 ]
-/** Its samples are in the memory of the master. */
-const WITHOUT_STORE = [`GET ${AUTOMATION}/queue/stats`]
+/** Its range bounds the number of entries. */
+const BY_RANGE = [`GET ${AUTOMATION}/history`]
+/** The worker keeps the entries, and the number of waiting reads is limited (D181). */
+const BY_WORKER = [`GET ${WORKER}/logs`]
 
 /** A store whose reads wait until it is released, and count how many have begun. */
 function heldStore() {
@@ -69,27 +78,32 @@ function heldStore() {
 }
 
 describe('a route that reads a list of the store', () => {
-  it.each(INSPECTING)('runs a few requests of a token, lets some wait, and refuses others (D82): %s', async (row) => {
-    const { backend, counts, release } = heldStore()
-    const master = await runMaster({ backend })
-    const ref = { type: 'mailer', id: 'w1' }
-    await backend.workers.register([{ ...ref, conn: 'm/1', instance: '', hardware: HARDWARE, defaults: '{"slots":1}' }])
-    const [method = '', template = ''] = row.split(' ')
-    const path = template.replace('{type}', ref.type).replace('{id}', ref.id).replace('{pool_name}', 'accounts')
-    const statuses: number[] = []
-    const requests = Array.from({ length: REQUESTS }, async () => {
-      const { status } = await master.call(method, path, method === 'POST' ? { body: { n: 1 } } : {})
-      statuses.push(status)
-    })
-    await eventually(
-      'a request is refused, or too many read',
-      () => statuses.length > 0 || counts.begun > INSPECTIONS.runningPerToken,
-    )
-    expect({ begun: counts.begun, statuses }).toEqual({ begun: INSPECTIONS.runningPerToken, statuses: [503] })
-    release()
-    await Promise.all(requests)
-    expect(statuses).toEqual([503, ...Array<number>(REQUESTS - 1).fill(200)])
-  })
+  it.each([...INSPECTING, ...BY_RANGE])(
+    'runs a few requests of a token, lets some wait, and refuses others (D82): %s',
+    async (row) => {
+      const { backend, counts, release } = heldStore()
+      const master = await runMaster({ backend })
+      const ref = { type: 'mailer', id: 'w1' }
+      await backend.workers.register([
+        { ...ref, conn: 'm/1', instance: '', hardware: HARDWARE, defaults: '{"slots":1}' },
+      ])
+      const [method = '', template = ''] = row.split(' ')
+      const path = template.replace('{type}', ref.type).replace('{id}', ref.id).replace('{pool_name}', 'accounts')
+      const statuses: number[] = []
+      const requests = Array.from({ length: REQUESTS }, async () => {
+        const { status } = await master.call(method, path, method === 'POST' ? { body: { n: 1 } } : {})
+        statuses.push(status)
+      })
+      await eventually(
+        'a request is refused, or too many read',
+        () => statuses.length > 0 || counts.begun > INSPECTIONS.runningPerToken,
+      )
+      expect({ begun: counts.begun, statuses }).toEqual({ begun: INSPECTIONS.runningPerToken, statuses: [503] })
+      release()
+      await Promise.all(requests)
+      expect(statuses).toEqual([503, ...Array<number>(REQUESTS - 1).fill(200)])
+    },
+  )
 
   it('is one of those above, if a request names how many entries it wants', async () => {
     const { routes } = await runMaster()
@@ -97,7 +111,7 @@ describe('a route that reads a list of the store', () => {
       const fields = { ...propertiesOf(query), ...(path.endsWith('/pop') && propertiesOf(body)) }
       return 'n' in fields || 'limit' in fields ? [`${method} ${path}`] : []
     })
-    expect(rows.toSorted()).toEqual([...INSPECTING, ...WITHOUT_STORE].toSorted())
+    expect(rows.toSorted()).toEqual([...INSPECTING, ...BY_WORKER].toSorted())
   })
 })
 

@@ -145,6 +145,6 @@ describe('the snapshot', () => {
     const ref = { type: 'mailer', id: 'w-1', conn: 'test/1' }
     await backend.workers.register([{ ...ref, instance: '', hardware: '{}', defaults: '{}' }])
     await backend.workers.beat([{ ...ref, stats: ['{"ts":5,"metrics":{},"rss_mb":80,"cpu_pct":1e-7,"slots":4}'] }])
-    expect((await snapshot()).types[0]?.workers[0]?.stats).toEqual({ slots: 4, cpuPct: 1e-7, rssMb: 80 })
+    expect((await snapshot()).types[0]?.workers[0]?.stats).toEqual({ ts: 5, slots: 4, cpuPct: 1e-7, rssMb: 80 })
   })
 })

@@ -47,6 +47,7 @@ onEachStore('the overview', (open) => {
     await record(backend, 'm', 'd', { state: 'RUNNING', slots: 9, isDisconnected: true })
     await record(backend, 'm', 'e', { state: 'RUNNING', slots: 3 })
     await record(backend, 'm', 'f', {})
+    await record(backend, 'm', 'g', { state: 'ERROR', isDisconnected: true })
     await backend.workers.drain([{ type: 'mailer', id: 'e' }])
     const tasks = [2, 0, 0, -1].map((priority) => ({ payload: { to: 'x' }, priority }))
     await master.call('POST', '/api/v1/automations/mailer/tasks/batch', { body: { tasks } })
@@ -58,7 +59,16 @@ onEachStore('the overview', (open) => {
       automations: {
         mailer: {
           kind: 'BatchAutomation',
-          workers: { total: 6, connected: 5, behind: 1, IDLE: 1, RUNNING: 3, ERROR: 1, DRAINING: 1 },
+          workers: {
+            total: 7,
+            connected: 5,
+            behind: 1,
+            IDLE: 1,
+            RUNNING: 3,
+            ERROR: 2,
+            DRAINING: 1,
+            connected_in_error: 1,
+          },
           slots: 10,
           queue: {
             high: 1,
@@ -73,7 +83,16 @@ onEachStore('the overview', (open) => {
         },
         probe: {
           kind: 'ContinuousAutomation',
-          workers: { total: 0, connected: 0, behind: 0, IDLE: 0, RUNNING: 0, ERROR: 0, DRAINING: 0 },
+          workers: {
+            total: 0,
+            connected: 0,
+            behind: 0,
+            IDLE: 0,
+            RUNNING: 0,
+            ERROR: 0,
+            DRAINING: 0,
+            connected_in_error: 0,
+          },
           slots: 0,
           queue: null,
           stream: { length: 1 },

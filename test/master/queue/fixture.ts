@@ -14,7 +14,7 @@ import { queryReader } from '../../../src/master/http/query.ts'
 import { checkedBody } from '../../../src/master/http/serve.ts'
 import type { Principal } from '../../../src/master/auth/index.ts'
 import { JsonChunks, RawJson, type HandlerResult, type Route, type StreamBody } from '../../../src/master/http/route.ts'
-import { createPools } from '../../../src/master/pools/index.ts'
+import { createPools, PoolWaiters } from '../../../src/master/pools/index.ts'
 import { Queue } from '../../../src/master/queue/index.ts'
 import { createRpc } from '../../../src/master/rpc/index.ts'
 import { createStreams, type Streams } from '../../../src/master/streams/index.ts'
@@ -23,6 +23,7 @@ import {
   ERRORS,
   FleetError,
   SCOPED_PERMISSIONS,
+  type Permission,
   type BaseConfig,
   type JsonSchema,
   type RpcMethod,
@@ -85,6 +86,7 @@ let contract: Contract | undefined
 export interface QueueFixtureOptions {
   readonly settings?: Partial<MasterSettings>
   readonly entries?: readonly CatalogEntry[]
+  readonly isSampling?: () => boolean
   /** Wraps the store, to make it fail or to observe it. */
   readonly backend?: (real: Backend) => Backend
 }
@@ -118,7 +120,7 @@ export class QueueFixture {
     return fixture
   }
 
-  private constructor({ settings = {}, entries, backend = (real) => real }: QueueFixtureOptions) {
+  private constructor({ settings = {}, entries, isSampling, backend = (real) => real }: QueueFixtureOptions) {
     const random = seededRandom(7)
     const catalog = entries ?? [
       entryOf('mailer', { pools: new Map([['accounts', accounts]]) }),
@@ -149,11 +151,14 @@ export class QueueFixture {
     }
     this.queue = new Queue({
       ...this.deps,
+      ...(isSampling !== undefined && { isSampling }),
       isOverloaded: () => false,
       makeCapacity: () => Promise.resolve(false),
     })
     this.streams = createStreams(this.deps)
-    this.#parts = [this.queue, this.streams, createPools(this.deps), createRpc(this.deps, this.queue)]
+    const waiters = new PoolWaiters(this.deps.clock)
+    const rpc = createRpc(this.deps, this.queue, waiters)
+    this.#parts = [this.queue, this.streams, createPools(this.deps, waiters), rpc]
   }
 
   async close(): Promise<void> {
@@ -291,7 +296,12 @@ export class QueueFixture {
       header,
       principal:
         wanted === 'scoped'
-          ? { role: wanted, key, id: key, types: new Set(['*']), permissions: new Set(SCOPED_PERMISSIONS) }
+          ? {
+              role: wanted,
+              key,
+              id: key,
+              grants: [{ types: new Set(['*']), permissions: new Set<Permission>(SCOPED_PERMISSIONS), workers: ['*'] }],
+            }
           : { role: wanted, key, id: key },
       entry: this.deps.catalog.get(params.type) as CatalogEntry,
       query: route.query === undefined ? {} : queryReader(route.query)(search.slice(1)),
@@ -300,13 +310,13 @@ export class QueueFixture {
 
   #find(method: string, path: string): { route: Route; params: { type: string; id: string } } {
     for (const route of this.#parts.flatMap((part) => part.routes)) {
-      const groups =
+      const match =
         method === route.method
-          ? new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)?.groups
-          : undefined
-      if (groups === undefined) continue
+          ? new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path)
+          : null
+      if (match === null) continue
       const params = Object.fromEntries(
-        Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]),
+        Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
       )
       return { route, params: { type: '', id: '', ...params } }
     }

@@ -98,7 +98,14 @@ describe('a waiting worker gets the next task of a group', () => {
     await fixture.take('w')
     const { ids } = poll()
     await settled(fixture)
-    store.gate = (name) => fixture.time.sleep(name === 'tasks.submit' ? 5 : 1)
+    const delaysMs = new Map([
+      ['tasks.submit', 5],
+      ['tasks.reserve', 1],
+    ])
+    store.gate = (name) => {
+      const ms = delaysMs.get(name)
+      return ms === undefined ? undefined : fixture.time.sleep(ms)
+    }
     const submitted = submit('a')
     await fixture.time.advance(4)
     expect(ids()).toBeNull()

@@ -40,6 +40,17 @@ async function pages(query: string): Promise<{ ids: string[]; examined: number[]
   return { ids, examined }
 }
 
+it('lists the tasks that one worker has in flight (D197)', async () => {
+  await fill(3)
+  await fixture.workers(['w', 'v'], { enabled: true })
+  for (const worker of ['w', 'v']) await fixture.rpc(worker, 'tasks.reserve', { limit: 1 })
+  const items = async (query: string): Promise<unknown> => (await page(query)).items
+  expect(await items('worker_id=w')).toMatchObject([{ task_id: 't0', place: 'in_flight', worker_id: 'w' }])
+  expect(await items('worker_id=v&text=T1')).toMatchObject([{ task_id: 't1', worker_id: 'v' }])
+  expect(await items('worker_id=x')).toEqual([])
+  expect(await items('worker_id=w&place=pending')).toEqual([])
+})
+
 it('examines at most 5,000 tasks in one request, and continues behind them', async () => {
   await fill(5_600)
   const first = await page('text=t5599')

@@ -25,7 +25,7 @@ describe('outputs', () => {
     expect(json).toMatchObject([
       { payload: { sent: 1 } },
       { payload: { sent: 2 } },
-      { id: expect.any(String), slot_id: 2, ts: 0.25, payload: { sent: 3 } },
+      { id: expect.any(String), slot_id: 2, ts: 0.25, worker_id: 'v', payload: { sent: 3 } },
     ])
   })
 

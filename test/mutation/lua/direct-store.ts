@@ -9,10 +9,13 @@ import type { Clock } from '../../../src/runtime/index.ts'
 import type { Backend, Groups } from '../../../src/storage/index.ts'
 import type { Caller, Reply } from '../../../src/storage/redis/caller.ts'
 import { checkedGroups } from '../../../src/storage/redis/checked-groups.ts'
+import { createAudit } from '../../../src/storage/redis/audit.ts'
 import { createConfigs } from '../../../src/storage/redis/configs.ts'
 import { createCounters } from '../../../src/storage/redis/counters.ts'
 import { createEnrolments } from '../../../src/storage/redis/enrolments.ts'
+import { createOperations } from '../../../src/storage/redis/operations.ts'
 import { createRollouts } from '../../../src/storage/redis/rollouts.ts'
+import { createRollups } from '../../../src/storage/redis/rollups.ts'
 import { faultOf, isMissingScript } from '../../../src/storage/redis/errors.ts'
 import { PREFIX } from '../../../src/storage/redis/keys.ts'
 import { createKv } from '../../../src/storage/redis/kv.ts'
@@ -40,6 +43,9 @@ export function directStore(client: Redis, clock: Clock): Backend {
     revisions: createRevisions(caller),
     enrolments: createEnrolments(caller),
     rollouts: createRollouts(caller),
+    operations: createOperations(caller),
+    audit: createAudit(caller),
+    rollups: createRollups(caller),
     stats: createStats(caller),
     streams: createStreams(caller, () => 'asked'),
     tasks: createTasks(caller, randomUUID(), clock),

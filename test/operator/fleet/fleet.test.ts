@@ -48,13 +48,13 @@ const edit = (master: TestMaster, id: string, config: object) =>
 describe('the table', () => {
   it('contains every worker of its types, listed in pages after the feed was opened', async () => {
     const { fleet, asked, proxy, changes } = await fixture({
-      workers: Array.from({ length: 101 }, (_, n) => `w${n}`),
+      workers: Array.from({ length: 251 }, (_, n) => `w${n}`),
       types: ['mailer', 'probe', 'nonsense'],
     })
-    expect([...fleet.workers('mailer')]).toHaveLength(101)
+    expect([...fleet.workers('mailer')]).toHaveLength(251)
     expect([
-      fleet.get('mailer', 'w100').kind,
-      fleet.get('mailer', 'w101').kind,
+      fleet.get('mailer', 'w250').kind,
+      fleet.get('mailer', 'w251').kind,
       fleet.get('nonsense', 'w1').kind,
       fleet.get('never-named', 'w1').kind,
     ]).toEqual(['registered', 'unregistered', 'unknown_type', 'pending'])
@@ -64,11 +64,11 @@ describe('the table', () => {
       record: { worker_id: 'w7', config: { slots: 1 } },
     })
     expect(asked(LIST).map(({ path }) => path.split('?')[1])).toEqual([
-      'limit=100',
-      expect.stringMatching(/^limit=100&after=w/),
+      'limit=250',
+      expect.stringMatching(/^limit=250&after=w/),
     ])
     expect(proxy.seen.findIndex(({ path }) => path === '/api/v1/events?batched=true')).toBe(0)
-    expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(101)
+    expect(changes.filter(({ kind }) => kind === 'worker')).toHaveLength(251)
     expect(changes.filter(({ kind }) => kind !== 'worker')).toEqual(
       expect.arrayContaining([
         { kind: 'listed', type: 'mailer' },
@@ -76,7 +76,7 @@ describe('the table', () => {
         { kind: 'type', type: 'nonsense' },
       ]),
     )
-    expect(changes).toHaveLength(101 + 3)
+    expect(changes).toHaveLength(251 + 3)
     expect(fleet.catalog('mailer')).toMatchObject({ secrets: [['password']], hash: expect.stringMatching(/./) })
     expect(fleet.catalog('mailer')?.hash).not.toBe(fleet.catalog('probe')?.hash)
   })
@@ -110,7 +110,7 @@ describe('the table', () => {
   })
 
   it('lists once a minute while events arrive and every 10 s while they do not, spread over the pages', async () => {
-    const { asked, pass, proxy, until } = await fixture({ workers: Array.from({ length: 220 }, (_, n) => `w${n}`) })
+    const { asked, pass, proxy, until } = await fixture({ workers: Array.from({ length: 550 }, (_, n) => `w${n}`) })
     const lists = (): number => asked(LIST).length
     expect(lists()).toBe(3)
     await pass(25_000)
@@ -260,7 +260,7 @@ describe('the feed', () => {
 
 describe('a store that is replaced between two pages', () => {
   it('is listed again before anything is compared', async () => {
-    const w = await fixture({ isIdle: true, workers: Array.from({ length: 101 }, (_, n) => `w${n}`) })
+    const w = await fixture({ isIdle: true, workers: Array.from({ length: 251 }, (_, n) => `w${n}`) })
     const pages: ServerResponse[] = []
     const answer = (response: ServerResponse, body: object): void =>
       void response
@@ -272,7 +272,7 @@ describe('a store that is replaced between two pages', () => {
       return isSecondList ? (response) => void pages.push(response) : 'pass'
     }
     await w.until('the list starts again', () => pages.length > 0)
-    expect([w.fleet.isSynced, w.fleet.get('mailer', 'w0').kind, w.changes.slice(100)]).toEqual([
+    expect([w.fleet.isSynced, w.fleet.get('mailer', 'w0').kind, w.changes.slice(250)]).toEqual([
       false,
       'pending',
       [{ kind: 'state_reset', message: expect.stringContaining('another one') }],

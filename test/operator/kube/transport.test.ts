@@ -43,17 +43,43 @@ function watching(query: KubeRequest['query'] = {}): {
 }
 
 describe('a call to the API server', () => {
-  it('reads its credentials for each call', async () => {
+  it('reads its credentials once a second, because they may come from files', async () => {
     await w.transport.json(list, never)
     w.credentials.current = { authorization: 'Bearer rotated', tls: {} }
     await w.transport.json(list, never)
-    expect(w.fake.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer rotated'])
+    await w.time.advance(1_000)
+    await w.transport.json(list, never)
+    expect(w.fake.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer first',
+      'Bearer first',
+      'Bearer rotated',
+    ])
+  })
+
+  it('reads its credentials again after a 401', async () => {
+    w.fake.token = 'rotated'
+    await failure(w.transport.json(list, never))
+    w.credentials.current = { authorization: 'Bearer rotated', tls: {} }
+    expect(await w.transport.json(list, never)).toMatchObject({ status: 200 })
+  })
+
+  it('times out after 15 s if its body does not end', async () => {
+    w.fake.script({}, { kind: 'answer', status: 200, body: '{', headers: { 'content-length': '100' } })
+    const call = failure(w.transport.json(list, never))
+    await advanceUntil(w.time, 'the call is sent', () => w.fake.requests.length === 1)
+    let isOver = false
+    void call.finally(() => (isOver = true))
+    await w.time.advance(14_000)
+    expect(isOver).toBe(false)
+    await w.time.advance(1_000)
+    expect(await call).toMatchObject({ status: 0, reason: 'NoResponse' })
   })
 
   it('keeps its connections, and opens a new pool for another TLS identity', async () => {
     for (let call = 0; call < 20; call += 1) await w.transport.json(list, never)
     expect(w.fake.socketCount).toBeLessThanOrEqual(2) // One may still be busy when the next call starts.
     w.credentials.current = { authorization: undefined, tls: { servername: 'other' } }
+    await w.time.advance(1_000)
     await w.transport.json(list, never)
     await advanceUntil(w.time, 'the old pool is drained', () => w.fake.socketCount === 1)
     expect(w.fake.requests).toHaveLength(21)

@@ -1,6 +1,6 @@
 /** Contract of drains (D6, D61): which process a drain applies to, which connections are notified, and what ends it. */
 import { describe, expect, it } from '@jest/globals'
-import { HARDWARE, SECOND, conn, ref, registration, sole, storeFixtures } from './fixture.ts'
+import { HARDWARE, SECOND, TYPE, conn, ref, registration, sole, storeFixtures } from './fixture.ts'
 import type { Create } from './fixture.ts'
 import type { Backend, WorkerRow } from '../../../src/storage/index.ts'
 
@@ -125,6 +125,68 @@ export function drains(name: string, create: Create): void {
       clock.advance(15 * SECOND)
       await backend.workers.drain([ref('w1')])
       expect(await reported(backend, 'm2/1', 'i2')).toEqual([true])
+    })
+
+    it('keeps who requested it and when, until it ends, also when the process reconnects (D195)', async () => {
+      const { backend, clock } = await connected('i1')
+      const request = async () => (await row(backend))?.drainRequest
+      await backend.workers.drain([
+        { ...ref('w1'), actor: 'admin a:b%c' },
+        { ...ref('w1'), actor: 'second' },
+      ])
+      const expected = { atMs: clock.wallMs(), actor: 'admin a:b%c' }
+      expect(await request()).toEqual(expected)
+      clock.advance(SECOND)
+      await backend.workers.drain([{ ...ref('w1'), actor: 'later' }])
+      expect(await request()).toEqual(expected)
+      expect(await reported(backend, 'm1/2', 'i1')).toEqual([true])
+      expect(await request()).toEqual(expected)
+      clock.advance(SECOND)
+      await backend.workers.disconnect([conn('w1', 'm1/2')])
+      expect(await request()).toEqual(expected)
+      expect(await reported(backend, 'm1/3', 'i2')).toEqual([false])
+      expect(await request()).toBeUndefined()
+      await backend.workers.drain([ref('w1')])
+      expect(await request()).toBeUndefined()
+    })
+
+    it('keeps the request of a drain for the process that registers next (D195)', async () => {
+      const { backend, clock } = await unavailable('i1')
+      await backend.workers.drain([{ ...ref('w1'), actor: 'ana' }])
+      const expected = { atMs: clock.wallMs(), actor: 'ana' }
+      clock.advance(SECOND)
+      expect(await reported(backend, 'm1/2', 'i2')).toEqual([true])
+      expect(await row(backend)).toMatchObject({ drainRequest: expected })
+    })
+
+    it('keeps how the last connection ended, until the next register (D195)', async () => {
+      const { backend, clock } = await connected('i1')
+      const departure = async () => {
+        const [listed] = await backend.workers.page(TYPE, null, 10)
+        expect(listed).toEqual(await row(backend))
+        return listed?.departure
+      }
+      const end = { by: 'network', code: 1006, reason: 'no close: frame' } as const
+      clock.advance(SECOND)
+      await backend.workers.disconnect([{ ...conn('w1', 'm1/1'), end }])
+      const atMs = clock.wallMs()
+      expect(await departure()).toEqual({ ...end, atMs, wasDraining: false, drain: null })
+      clock.advance(SECOND)
+      await backend.workers.disconnect([conn('w1', 'm1/1')])
+      await backend.workers.drain([{ ...ref('w1'), actor: 'ana' }])
+      expect(await departure()).toEqual({ ...end, atMs, wasDraining: false, drain: null })
+      expect(await reported(backend, 'm1/2', 'i2')).toEqual([true])
+      expect(await departure()).toBeUndefined()
+      const orderly = { by: 'worker', code: 4100, reason: '' } as const
+      await backend.workers.disconnect([{ ...conn('w1', 'm1/2'), ended: true, end: orderly }])
+      const drain = { atMs: atMs + SECOND, actor: 'ana' }
+      expect(await departure()).toEqual({ ...orderly, atMs: clock.wallMs(), wasDraining: true, drain })
+      await reported(backend, 'm1/3', 'i3')
+      await backend.workers.disconnect([conn('w1', 'm1/3')]) // How it ended is not known.
+      expect(await departure()).toBeUndefined()
+      await backend.workers.forget([ref('w1')])
+      await reported(backend, 'm1/4', 'i4')
+      expect(await departure()).toBeUndefined()
     })
 
     it('ends when the worker is forgotten', async () => {

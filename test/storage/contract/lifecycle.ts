@@ -72,6 +72,7 @@ export const CALLS: Record<string, (backend: Backend) => Promise<unknown>> = {
   'pools.extend': (b) => b.pools.extend('p', [{ id: 'a', token: 1, holdMs: MINUTE }]),
   'pools.release': (b) => b.pools.release('p', [{ id: 'a', token: 1 }]),
   'pools.list': (b) => b.pools.list('p', 1),
+  'pools.claims': (b) => b.pools.claims('p', 1, null),
   'pools.sizes': (b) => b.pools.sizes(['p']),
   'kv.get': (b) => b.kv.get('ns', ['a']),
   'kv.set': (b) => b.kv.set('ns', [{ key: 'a', value: '1', ttlMs: null }]),

@@ -333,4 +333,108 @@ export function pools(name: string, create: Create): void {
       expect(Math.min(...next.map(({ token }) => token))).toBeGreaterThan(b.token)
     })
   })
+
+  describe(`${name} backend: pools.claims`, () => {
+    const open = storeFixtures(create)
+    const holder = (slotId: number | null, taskId: string | null) => ({ type: 'mailer', slotId, taskId })
+
+    it('lists who holds each item and since when, the first claim to end first (D186)', async () => {
+      const { backend, clock } = await open()
+      const began = clock.wallMs()
+      await put(backend, 'a', 'b', 'c')
+      const requests: readonly ClaimRequest[] = [
+        { owner: 'w1', holder: holder(3, 't1'), n: 1, holdMs: HOUR, match: {} },
+        { owner: 'w2', holder: holder(null, null), n: 1, holdMs: MINUTE, match: {} },
+      ]
+      const [a, b] = (await backend.pools.claim(POOL, requests)).map(sole)
+      if (a === undefined || b === undefined) throw new Error('two claims were expected')
+      clock.advance(SECOND)
+      await backend.pools.extend(POOL, [
+        { ...refOf(a), holdMs: SECOND },
+        { ...refOf(a), holdMs: HOUR },
+        { ...refOf(b), token: b.token + 1, holdMs: HOUR },
+      ])
+      expect(await backend.pools.claims(POOL, 10, null)).toEqual({
+        inUse: 2,
+        claims: [
+          {
+            ...refOf(b),
+            expiresAtMs: began + MINUTE,
+            owner: 'w2',
+            holder: { ...holder(null, null), claimedAtMs: began, renewals: 0 },
+          },
+          {
+            ...refOf(a),
+            expiresAtMs: began + HOUR + SECOND,
+            owner: 'w1',
+            holder: { ...holder(3, 't1'), claimedAtMs: began, renewals: 2 },
+          },
+        ],
+      })
+      expect((await backend.pools.claims(POOL, 1, null)).claims.map(({ id }) => id)).toEqual(['b'])
+      expect(await backend.pools.claims(POOL, 1, 'a')).toMatchObject({ inUse: 2, claims: [{ id: 'a' }] })
+      expect(await backend.pools.claims(POOL, 1, 'c')).toEqual({ inUse: 2, claims: [] })
+      expect(await backend.pools.claims('unknown', 1, null)).toEqual({ inUse: 0, claims: [] })
+    })
+
+    it('shows the holder of the newest claim alone, and none of a claim that ended', async () => {
+      const { backend, clock } = await open()
+      await backend.pools.put(POOL, [item('a'), item('short', { expiresAtMs: clock.wallMs() + SECOND })])
+      const hold = async (owner: string, taskId: string | null) =>
+        sole(
+          await backend.pools.claim(POOL, [
+            { owner, holder: taskId === null ? null : holder(0, taskId), n: 2, holdMs: MINUTE, match: {} },
+          ]),
+        )
+      const [first] = await hold('w1', 't1')
+      if (first === undefined) throw new Error('a claim was expected')
+      await backend.pools.extend(POOL, [{ ...refOf(first), holdMs: MINUTE }])
+      clock.advance(SECOND)
+      expect(await backend.pools.claims(POOL, 5, null)).toMatchObject({ inUse: 1, claims: [{ id: 'a' }] })
+      clock.advance(MINUTE - SECOND)
+      expect(await backend.pools.claims(POOL, 5, null)).toEqual({ inUse: 0, claims: [] })
+      await hold('w2', null)
+      expect((await backend.pools.claims(POOL, 5, null)).claims).toMatchObject([{ owner: 'w2', holder: null }])
+      clock.advance(MINUTE)
+      await hold('w3', 't3')
+      expect((await backend.pools.claims(POOL, 5, null)).claims).toMatchObject([
+        { owner: 'w3', holder: { taskId: 't3', renewals: 0, claimedAtMs: clock.wallMs() } },
+      ])
+    })
+
+    it('ends the claim of another holder by its token, which is lost from then on (G4, D186)', async () => {
+      const { backend } = await open()
+      await put(backend, 'a')
+      const held = sole(await claim(backend))
+      const [shown] = (await backend.pools.claims(POOL, 1, 'a')).claims
+      expect(shown).toMatchObject({ id: 'a', token: held.token, owner: 'w1' })
+      expect(await release(backend, [held])).toEqual(['ok'])
+      const next = sole(await claim(backend))
+      expect(await backend.pools.extend(POOL, [{ ...refOf(held), holdMs: MINUTE }])).toEqual([{ kind: 'lease_lost' }])
+      expect(await release(backend, [held])).toEqual(['lease_lost'])
+      expect((await backend.pools.claims(POOL, 1, 'a')).claims).toMatchObject([{ token: next.token }])
+    })
+
+    it('keeps the holders across a restart, whatever their names contain', async () => {
+      const { backend } = await open()
+      await backend.pools.put(
+        POOL,
+        HOSTILE.map((id) => item(id)),
+      )
+      await backend.pools.claim(
+        POOL,
+        HOSTILE.map((owner) => ({
+          owner,
+          holder: { type: owner, slotId: 1, taskId: owner },
+          n: 1,
+          holdMs: HOUR,
+          match: {},
+        })),
+      )
+      if (backend.capabilities.durable) await reopen(backend)
+      const { claims } = await backend.pools.claims(POOL, 1_000, null)
+      expect(claims.map(({ owner }) => owner).toSorted()).toEqual(HOSTILE.toSorted())
+      for (const { owner, holder: of } of claims) expect(of).toMatchObject({ type: owner, slotId: 1, taskId: owner })
+    })
+  })
 }

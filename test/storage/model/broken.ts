@@ -341,6 +341,23 @@ export const BROKEN: Readonly<Record<string, Create>> = {
       },
     },
   })),
+  'the comparison of the version of an operation': wrapped(({ operations }) => ({
+    operations: {
+      async update(type, id, version, head, parts) {
+        const [stored] = await operations.heads([type])
+        const current = stored?.find((each) => each.id === id)?.version ?? version
+        return operations.update(type, id, current, head, parts)
+      },
+    },
+  })),
+  'the parts of a change of an operation': wrapped(({ operations }) => ({
+    operations: { update: (type, id, version, head) => operations.update(type, id, version, head, []) },
+  })),
+  'the sums of rollups': wrapped(({ rollups }) => ({
+    rollups: {
+      add: (increments) => rollups.add(increments.map((each) => ({ ...each, sums: {} }))),
+    },
+  })),
   'the generation of a forgotten worker': wrapped(({ workers }) => ({
     workers: {
       register: async (items) =>
@@ -405,6 +422,8 @@ export function counted(seen: Set<string>): Create {
       'revisions',
       'enrolments',
       'rollouts',
+      'rollups',
+      'operations',
       'streams',
       'pools',
       'locks',

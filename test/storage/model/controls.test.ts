@@ -6,6 +6,9 @@ import { search } from './run.ts'
 const SEED = 2
 /** Most safeguards need only a few hundred. */
 const COMMANDS = 20_000
+/** Safeguards that need more, because what they concern is rare among all commands. */
+const MORE_COMMANDS: Readonly<Record<string, number>> = { 'the first outcome of a repeated ack': 60_000 }
+const LONGEST_MS = 150_000
 
 /** Every result that a call can return, except those that need thousands of items. */
 const RESPONSES = [
@@ -86,6 +89,11 @@ const RESPONSES = [
   'acquire token',
   'acquire held',
   'add out_of_range',
+  'create created',
+  'create exists',
+  'update updated',
+  'update conflict',
+  'update not_found',
 ]
 
 describe('model suite: controls', () => {
@@ -98,10 +106,15 @@ describe('model suite: controls', () => {
   })
 
   for (const [safeguard, create] of Object.entries(BROKEN)) {
-    it(`detects a backend without ${safeguard}`, async () => {
-      const { failure } = await search({ create, seed: SEED, commands: COMMANDS, shrinks: false })
-      expect(failure ?? '').toMatch(/^SEED=\d+ RUN_PATH=\d+ REPLAY_PATH=\S+ repeats this:/)
-    })
+    it(
+      `detects a backend without ${safeguard}`,
+      async () => {
+        const commands = MORE_COMMANDS[safeguard] ?? COMMANDS
+        const { failure } = await search({ create, seed: SEED, commands, shrinks: false })
+        expect(failure ?? '').toMatch(/^SEED=\d+ RUN_PATH=\d+ REPLAY_PATH=\S+ repeats this:/)
+      },
+      LONGEST_MS,
+    )
   }
 
   it('reproduces a shrunk failure from the printed seed and path', async () => {

@@ -24,6 +24,7 @@ export const IDS = ['a', 'b', 'c', '__proto__', 'constructor', '{d}', '*', '🦊
 export const KEYS = ['k', '__proto__', `'"`] as const
 export const WORKERS = ['w1', '\uffff', '🦊', '__proto__'] as const
 export const REVISIONS = ['r1', '__proto__', `{'"\\`] as const
+export const OPERATIONS = ['a', '__proto__', `{'"\\:/`] as const
 export const MASTERS = ['m1', 'm2'] as const
 
 /** Which lease a command uses: a live one, a past one, one with the token of another, or one never issued. */

@@ -1,11 +1,12 @@
 /** Commands on workers, their configs and the live masters. */
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
-import type { WorkerReport, Ref } from '../../../src/storage/index.ts'
+import type { ConnectionEnd, WorkerReport, Ref } from '../../../src/storage/index.ts'
 import { DEFAULTS, HARDWARE } from '../contract/fixture.ts'
 import { bulkCommands } from './bulk-commands.ts'
 import { enrolmentCommands } from './enrolment-commands.ts'
 import { rolloutCommands } from './rollout-commands.ts'
+import { rollupCommands } from './rollup-commands.ts'
 import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
 import { MASTERS, TYPES, WORKERS, same } from './fixture.ts'
@@ -93,19 +94,26 @@ const beat = command(
   },
 )
 
+const actor = fc.constantFrom('admin dashboard:ana', 'scoped a:b%c')
+const end: fc.Arbitrary<ConnectionEnd> = fc.record({
+  by: fc.constantFrom('worker', 'master', 'network'),
+  code: fc.constantFrom(1006, 4100),
+  reason: fc.constantFrom('', 'a: "reason"'),
+})
 const disconnect = command(
   'disconnect',
-  fc.record({ ref, which, ended: fc.boolean() }),
-  async ({ ref: of, which: wanted, ended }, fixture, { backend }) => {
-    const items = [{ ...of, conn: connOf(fixture, of, wanted), ended }]
+  fc.record({ ref, which, ended: fc.boolean(), end: fc.option(end) }),
+  async ({ ref: of, which: wanted, ended, end: how }, fixture, { backend }) => {
+    const items = [{ ...of, conn: connOf(fixture, of, wanted), ended, ...(how !== null && { end: how }) }]
     await backend.workers.disconnect(items)
     fixture.store.fleet.disconnect(items)
   },
 )
 
-const drain = command('drain', refs, async (of, fixture, { backend }) =>
-  same(await backend.workers.drain(of), fixture.store.fleet.drain(of)),
-)
+const drain = command('drain', fc.tuple(refs, fc.option(actor)), async ([of, by], fixture, { backend }) => {
+  const items = of.map((each) => ({ ...each, ...(by !== null && { actor: by }) }))
+  same(await backend.workers.drain(items), fixture.store.fleet.drain(items))
+})
 const forget = command('forget', refs, async (of, fixture, { backend }) =>
   same(await backend.workers.forget(of), fixture.store.fleet.forget(of)),
 )
@@ -221,6 +229,7 @@ export const fleetCommands: AnyCommand[] = [
   ...bulkCommands,
   ...enrolmentCommands,
   ...rolloutCommands,
+  ...rollupCommands,
   masterBeat,
   masterBeat,
   read,

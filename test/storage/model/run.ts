@@ -12,6 +12,7 @@ import { DEFAULTS, HARDWARE, ManualClock, start } from '../contract/fixture.ts'
 import type { Create } from '../contract/fixture.ts'
 import type { AnyCommand } from './command.ts'
 import { crewCommands, fleetCommands } from './fleet-commands.ts'
+import { operationCommands } from './operation-commands.ts'
 import { taskCommands } from './task-commands.ts'
 import { thingCommands, timeCommands } from './thing-commands.ts'
 import { TYPES, ModelFixture } from './fixture.ts'
@@ -59,7 +60,7 @@ export async function search(wanted: Search): Promise<Result> {
 
 /** Half of the rounds use task commands only, to reach deep states. The others use all commands, or all but tasks. */
 function commandsOf(seed: number, isDurable: boolean): AnyCommand[] {
-  const others = [...fleetCommands, ...thingCommands]
+  const others = [...fleetCommands, ...operationCommands, ...thingCommands]
   switch (seed % 4) {
     case 0:
       return [...taskCommands, ...crewCommands, ...others, ...timeCommands(8, isDurable)]

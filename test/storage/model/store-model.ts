@@ -10,12 +10,16 @@ import type {
   BulkPut,
   BulkPutResult,
   ClaimRequest,
+  ClaimRow,
   ConfigPut,
   ConfigPutResult,
   ConfigRaiseResult,
   EndedConn,
   ExtendHoldResult,
+  Departure,
+  DrainRequest,
   DrainResult,
+  DrainTarget,
   HistoryRow,
   LeaseRef,
   LockResult,
@@ -29,17 +33,22 @@ import type {
   WorkerRow,
 } from '../../../src/storage/index.ts'
 import { EnrolmentsModel } from './enrolments-model.ts'
+import { OperationsModel } from './operations-model.ts'
 import { RevisionsModel } from './revisions-model.ts'
 import { RolloutsModel } from './rollouts-model.ts'
+import { RollupsModel } from './rollups-model.ts'
 import { TasksModel } from './tasks-model.ts'
 import type { Time } from './tasks-model.ts'
 
 type Settled = 'ok' | 'lease_lost'
-type Worker = Omit<WorkerRow, 'type' | 'connected' | 'draining' | 'stats' | 'configRevision'> & {
+type Computed = 'connected' | 'draining' | 'drainRequest' | 'departure' | 'stats' | 'configRevision'
+type Worker = Omit<WorkerRow, 'type' | Computed> & {
   bulk: { revision: string; variant: string; gen: number } | null
   type: string
   instance: string
   drain: string | null
+  drainRequest: DrainRequest | null
+  departure: Departure | null
   history: HistoryRow[]
   frames: string[]
 }
@@ -62,10 +71,12 @@ export class FleetModel {
   readonly #forgotten = new Map<string, number>()
   readonly revisions: RevisionsModel
   readonly rollouts = new RolloutsModel()
+  readonly rollups: RollupsModel
   readonly enrolments = new EnrolmentsModel((type, name) => this.revisions.find(type, name) !== undefined)
 
   constructor(time: Time) {
     this.#time = time
+    this.rollups = new RollupsModel(time)
     this.revisions = new RevisionsModel(
       time,
       (type, name) =>
@@ -100,6 +111,8 @@ export class FleetModel {
         lastSeenAtMs: now,
         lastError: null,
         drain: null,
+        drainRequest: null,
+        departure: null,
         managedBy: enrolment?.managedBy ?? null,
         appliedGen: null,
         config: { gen: kept + 1, config: defaults, changedAtMs: null, actor: null },
@@ -129,6 +142,8 @@ export class FleetModel {
         stateSinceMs: now,
         lastSeenAtMs: now,
         drain: draining ? processOf({ instance, conn }) : null,
+        drainRequest: draining ? worker.drainRequest : null,
+        departure: null,
       })
       this.#workers.set(keyOf({ type, id }), worker)
       return {
@@ -161,15 +176,22 @@ export class FleetModel {
     for (const item of items) {
       const worker = this.find(item)
       if (worker?.conn !== item.conn) continue
-      Object.assign(worker, { conn: null, stateSinceMs: this.#time.now, ended: item.ended === true })
+      const { drain, drainRequest } = worker
+      const atMs = this.#time.now
+      const departure = item.end && { ...item.end, atMs, wasDraining: drain !== null, drain: drainRequest }
+      const ended = item.ended === true
+      Object.assign(worker, { conn: null, stateSinceMs: atMs, ended, departure: departure ?? null })
     }
   }
-  drain(refs: readonly Ref[]): DrainResult[] {
-    return refs.map((ref) => {
+  drain(items: readonly DrainTarget[]): DrainResult[] {
+    return items.map(({ actor, ...ref }) => {
       const worker = this.find(ref)
       if (worker === undefined) return { kind: 'not_found' }
       const { conn, instance } = worker
-      if (worker.drain === null) worker.stateSinceMs = this.#time.now
+      if (worker.drain === null) {
+        const atMs = this.#time.now
+        Object.assign(worker, { stateSinceMs: atMs, drainRequest: actor === undefined ? null : { atMs, actor } })
+      }
       worker.drain = conn !== null && this.row(ref)?.connected === true ? processOf({ instance, conn }) : 'next'
       return { kind: 'draining', conn }
     })
@@ -245,7 +267,8 @@ export class FleetModel {
   row(ref: Ref): WorkerRow | null {
     const worker = this.find(ref)
     if (worker === undefined) return null
-    const { instance: _instance, drain, history: _history, bulk: _bulk, frames, conn, state, ...rest } = worker
+    const { instance: _instance, drain, history: _history, bulk: _bulk, frames, conn, state, ...stored } = worker
+    const { drainRequest, departure, ...rest } = stored
     const connected = conn !== null && this.lives(conn.slice(0, conn.lastIndexOf('/')))
     return {
       ...rest,
@@ -253,6 +276,8 @@ export class FleetModel {
       connected,
       state: drain === null ? state : 'DRAINING',
       draining: drain !== null,
+      ...(drainRequest !== null && { drainRequest }),
+      ...(departure !== null && { departure }),
       configRevision: labelOf(worker),
       stats: frames.at(-1) ?? null,
     }
@@ -285,7 +310,13 @@ export class StreamModel {
   }
 }
 
-type Item = Mutable<PoolItem> & { used: number; token: number; until: number }
+type Item = Mutable<PoolItem> & {
+  used: number
+  token: number
+  until: number
+  owner: string
+  holder: ClaimRow['holder']
+}
 
 export class PoolModel {
   readonly #time: Time
@@ -305,7 +336,8 @@ export class PoolModel {
     this.#items = known
     return items.map((item) => {
       const found = known.find(({ id }) => id === item.id)
-      if (found === undefined) known.push({ ...item, used: (this.#puts += 1), token: 0, until: 0 })
+      if (found === undefined)
+        known.push({ ...item, used: (this.#puts += 1), token: 0, until: 0, owner: '', holder: null })
       else Object.assign(found, item)
       return found === undefined ? 'created' : 'replaced'
     })
@@ -323,7 +355,7 @@ export class PoolModel {
     tokens: readonly number[],
   ): { id: string; token: number; tags: string; payload: string; expiresAtMs: number }[][] {
     const drawn = [...tokens]
-    return requests.map(({ n, holdMs, match }) => {
+    return requests.map(({ n, holdMs, match, owner, holder = null }) => {
       const free = this.items.filter(({ until }) => until <= this.#time.now).toSorted((a, b) => a.used - b.used)
       const fitting = free.filter(({ tags }) =>
         Object.entries(match).every(([tag, value]) =>
@@ -333,6 +365,8 @@ export class PoolModel {
       return fitting.slice(0, n).map((item) => {
         item.used = item.token = drawn.shift() ?? Number.NaN
         item.until = this.#time.now + holdMs
+        item.owner = owner
+        item.holder = holder && { ...holder, claimedAtMs: this.#time.now, renewals: 0 }
         return { id: item.id, token: item.token, tags: item.tags, payload: item.payload, expiresAtMs: item.until }
       })
     })
@@ -340,9 +374,9 @@ export class PoolModel {
   extend(items: readonly (LeaseRef & { holdMs: number })[]): ExtendHoldResult[] {
     return items.map((ref) => {
       const item = this.#held(ref)
-      return item === undefined
-        ? { kind: 'lease_lost' }
-        : { kind: 'extended', expiresAtMs: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
+      if (item === undefined) return { kind: 'lease_lost' }
+      item.holder = item.holder && { ...item.holder, renewals: item.holder.renewals + 1 }
+      return { kind: 'extended', expiresAtMs: (item.until = Math.max(item.until, this.#time.now + ref.holdMs)) }
     })
   }
   release(refs: readonly LeaseRef[]): Settled[] {
@@ -361,6 +395,13 @@ export class PoolModel {
       inUseUntilMs: until > this.#time.now ? until : null,
     }))
     return { size: items.length, items }
+  }
+  claims(): { inUse: number; claims: ClaimRow[] } {
+    const held = this.items.filter(({ until }) => until > this.#time.now)
+    const claims = held
+      .toSorted((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1))
+      .map(({ id, token, until, owner, holder }) => ({ id, token, expiresAtMs: until, owner, holder }))
+    return { inUse: held.length, claims }
   }
   #held({ id, token }: LeaseRef): Item | undefined {
     return this.items.find((item) => item.id === id && item.token === token && item.until > this.#time.now)
@@ -409,6 +450,7 @@ export class StoreModel {
   readonly fleet: FleetModel
   readonly values = new Map<string, { readonly value: string; readonly ends: number }>()
   readonly sums = new Map<string, number>()
+  readonly operations = new OperationsModel()
   readonly #time: Time
   readonly #parts = new Map<string, object>()
 

@@ -2,6 +2,7 @@
 import { expect } from '@jest/globals'
 import fc from 'fast-check'
 import { retryDelayMs } from '../../../src/runtime/index.ts'
+import { errorGroup } from '../../../src/storage/index.ts'
 import type {
   GroupPolicy,
   LeaseRef,
@@ -17,6 +18,7 @@ import { command } from './command.ts'
 import type { AnyCommand } from './command.ts'
 import { IDS, KEYS, TYPES, pick, same } from './fixture.ts'
 import type { Pick, ModelFixture } from './fixture.ts'
+import type { TasksModel } from './tasks-model.ts'
 
 const WINDOW_MS = 20_000
 const type = fc.constantFrom(...TYPES)
@@ -207,7 +209,7 @@ const release = command(
 
 const failure = fc.record({
   pick,
-  error: fc.constantFrom('boom', '__proto__'),
+  error: fc.constantFrom('boom', '__proto__', 'code 17', 'code 18'),
   retryInMs: fc.option(fc.constantFrom(0, 1_000, 30_000)),
   permanent: fc.constantFrom(false, false, false, true),
   jitter: fc.constantFrom(0, 0.25, 0.999),
@@ -322,15 +324,63 @@ const applyToDead = command(
   },
 )
 
+const deadGroup = fc.constantFrom('boom', '__proto__', 'code 17', 'lease lost 1 times', 'none').map(errorGroup)
+const applyToDeadGroup = command(
+  'apply to dead group',
+  fc.record({
+    type,
+    group: deadGroup,
+    action: fc.constantFrom('replay', 'replay', 'remove'),
+    age: fc.constantFrom(0, 0, 500, 5_000),
+    n: fc.integer({ min: 1, max: 3 }),
+    isPaced: fc.boolean(),
+  }),
+  async ({ type: of, group, action, age, n, isPaced }, fixture, { backend }) => {
+    const tasks = fixture.store.tasks(of)
+    const { now } = fixture.time
+    // Due times differ from all others, see `unused`.
+    const last = Math.max(now, ...tasks.in('scheduled').map(({ at }) => at))
+    const pace = isPaced && action === 'replay' ? { delayMs: last - now + 1, intervalMs: 500 } : undefined
+    const args = [group, action, now - age + 1, n, pace] as const
+    same(await backend.tasks.applyToDeadGroup(of, ...args), tasks.applyToDeadGroup(...args))
+  },
+)
+
+const replayEdited = command(
+  'replay edited',
+  fc.record({ type, at: fc.nat(20), off: fc.constantFrom(0, 0, 0, 1) }),
+  async ({ type: of, at, off }, fixture, { backend }) => {
+    const tasks = fixture.store.tasks(of)
+    const dead = tasks.in('dead')
+    const found = dead[at % (dead.length || 1)]
+    if (found === undefined) return
+    const { id } = found
+    same(await backend.tasks.deadTask(of, id), tasks.newestDead(null).find((row) => row.id === id) ?? null)
+    const body = found.body.replace(/"n":\d+/, `"n":${fixture.serial()}`)
+    same(await backend.tasks.replayEdited(of, id, found.at + off, body), tasks.replayEdited(id, found.at + off, body))
+  },
+)
+
 const clearDead = command('clearDead', fc.record({ type }), async ({ type: of }, fixture, { backend }) => {
   expect(await backend.tasks.clearDead(of)).toBe(fixture.store.tasks(of).clearDead())
 })
 
-/** Any place of a task, or an id that may not be stored. */
+/** Any place of a task, one that has finished, or an id that may not be stored. */
 const target = fc.tuple(
-  fc.constantFrom<TaskPlace | 'named'>('pending', 'pending', 'in_flight', 'scheduled', 'dead', 'dead', 'named'),
+  fc.constantFrom<TaskPlace | 'named' | 'finished'>(
+    'pending',
+    'pending',
+    'in_flight',
+    'scheduled',
+    'dead',
+    'finished',
+    'named',
+  ),
   fc.nat(50),
 )
+
+const idsIn = (tasks: TasksModel, place: TaskPlace | 'named'): readonly string[] =>
+  place === 'named' ? [] : tasks.in(place).map(({ id }) => id)
 
 const cancel = command(
   'cancel',
@@ -338,8 +388,8 @@ const cancel = command(
   async ({ type: of, targets }, fixture, { backend }) => {
     const tasks = fixture.store.tasks(of)
     const ids = targets.map(([place, i]) => {
-      const there = place === 'named' ? [] : tasks.in(place)
-      return there[i % (there.length || 1)]?.id ?? IDS[i % IDS.length] ?? 'a'
+      const there = place === 'finished' ? tasks.finishedIds() : idsIn(tasks, place)
+      return there[i % (there.length || 1)] ?? IDS[i % IDS.length] ?? 'a'
     })
     for (const { id, body } of tasks.in('in_flight')) if (ids.includes(id)) fixture.settled.add(body)
     same(await backend.tasks.cancel(of, ids, 'admin'), tasks.cancel(ids, 'admin'))
@@ -423,6 +473,9 @@ export const taskCommands: AnyCommand[] = [
   applyToDead,
   applyToDead,
   applyToDead,
+  applyToDeadGroup,
+  applyToDeadGroup,
+  replayEdited,
   clearDead,
   inspect,
   pause,

@@ -9,6 +9,7 @@ import {
   attemptsOf,
   dueOf,
   earlierOf,
+  errorGroup,
   expiryOf,
   extendedDeadline,
   finishedAs,
@@ -21,11 +22,13 @@ import {
   NOT_FOUND,
   pausedOf,
   totalsOf,
+  TREND_INTERVAL_MS,
   withAttempt,
 } from '../../../src/storage/index.ts'
 import type {
   CancelResult,
   Counts,
+  DeadGroup,
   DeadRow,
   DoneTask,
   EndOfTask,
@@ -47,6 +50,7 @@ import type {
   QueueRow,
   Reservation,
   ReserveRefusal,
+  ReplayPace,
   ReserveResult,
   ReserveRequest,
   RetryPolicy,
@@ -63,7 +67,8 @@ export interface Time {
 type Settled = 'ok' | 'lease_lost'
 
 /** `line`: the tier in which it waits. `at`: its deadline, due time or time of death. */
-type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs'> & {
+type Task = Omit<NewTask, 'key' | 'ownId' | 'notBeforeMs' | 'body'> & {
+  body: string
   place: TaskPlace | 'gone'
   line: Tier
   expires: number | null
@@ -289,6 +294,10 @@ export class TasksModel {
     return { kind: 'dead', attempt: task.attempt, diedAtMs: task.at, lastError: task.error, ...history }
   }
   /** Outcomes that have expired, by id; the earliest first. */
+  /** IDs of tasks whose outcome is still retained. */
+  finishedIds(): readonly string[] {
+    return [...this.#outcomes].flatMap(([id, { retainedUntilMs }]) => (retainedUntilMs > this.#time.now ? [id] : []))
+  }
   expiredOutcomes(): (readonly [string, Outcome])[] {
     return [...this.#outcomes]
       .filter(([, { retainedUntilMs }]) => retainedUntilMs <= this.#time.now)
@@ -338,6 +347,72 @@ export class TasksModel {
       ...attemptsOf(attempts),
     })
     return { length: this.in('dead').length, items: this.in('dead').slice(0, n).map(show) }
+  }
+  deadGroups(): DeadGroup[] {
+    const { now } = this.#time
+    const interval = (ms: number): number => Math.floor(ms / TREND_INTERVAL_MS)
+    const rows: DeadGroup[] = []
+    for (const newest of this.in('dead').toReversed()) {
+      const group = errorGroup(newest.error)
+      if (rows.some((row) => row.group === group)) continue
+      const members = this.#inGroup(group)
+      rows.push({
+        group,
+        count: members.length,
+        firstDiedAtMs: members[0]?.at ?? 0,
+        lastDiedAtMs: newest.at,
+        trend: Array.from(
+          { length: 12 },
+          (_, i) => members.filter(({ at }) => interval(at) === interval(now) - 11 + i).length,
+        ),
+        workers: [
+          ...new Set(
+            members
+              .slice(-8)
+              .toReversed()
+              .map(({ worker }) => worker),
+          ),
+        ].slice(0, 3),
+        example: { id: newest.id, lastError: newest.error },
+      })
+    }
+    return rows
+  }
+  newestDead(group: string | null): DeadRow[] {
+    const members = new Set((group === null ? this.in('dead') : this.#inGroup(group)).map(({ id }) => id))
+    return this.dead(10_000)
+      .items.toReversed()
+      .filter(({ id }) => members.has(id))
+  }
+  applyToDeadGroup(
+    group: string,
+    action: 'replay' | 'remove',
+    diedBeforeMs: number,
+    n: number,
+    pace?: ReplayPace,
+  ): number {
+    const found = this.#inGroup(group)
+      .filter(({ at }) => at < diedBeforeMs)
+      .slice(0, n)
+    for (const [i, task] of found.entries()) {
+      if (action === 'remove') this.#move(task, 'gone')
+      else if (pace === undefined) this.#replay(task)
+      else {
+        const at = this.#time.now + pace.delayMs + i * pace.intervalMs
+        this.#move(task, 'scheduled', { at, attempt: 0, lost: 0, expires: expiryOf(task.ttlMs, at) })
+      }
+    }
+    return found.length
+  }
+  replayEdited(id: string, diedAtMs: number, body: string): boolean {
+    const task = this.in('dead').find((each) => each.id === id)
+    if (task?.at !== diedAtMs) return false
+    task.body = body
+    this.#replay(task)
+    return true
+  }
+  #inGroup(group: string): readonly Task[] {
+    return this.in('dead').filter(({ error }) => errorGroup(error) === group)
   }
   counts(): Counts {
     const [high, normal, low] = [0, 1, 2].map((tier) => this.in('pending').filter(({ line }) => line === tier)) as [

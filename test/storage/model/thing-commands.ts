@@ -106,7 +106,17 @@ const claim = command(
   fc.record({
     name,
     requests: fc.array(
-      fc.record({ owner: fc.constantFrom('w1', '__proto__'), n: fc.integer({ min: 1, max: 3 }), holdMs, match }),
+      fc.record({
+        owner: fc.constantFrom('w1', '__proto__'),
+        holder: fc.constantFrom(
+          null,
+          { type: 'mailer', slotId: 2, taskId: null },
+          { type: '"', slotId: null, taskId: 't;1' },
+        ),
+        n: fc.integer({ min: 1, max: 3 }),
+        holdMs,
+        match,
+      }),
       { minLength: 1, maxLength: 2 },
     ),
   }),

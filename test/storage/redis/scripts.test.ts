@@ -14,7 +14,7 @@ import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-s
 import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20
-const READS = new Set(['INFO', 'ZRANGE', 'ZMSCORE', 'ZCARD', 'HMGET', 'HGET', 'HLEN', 'HEXISTS'])
+const READS = new Set(['INFO', 'ZRANGE', 'ZMSCORE', 'ZCARD', 'ZCOUNT', 'HMGET', 'HGET', 'HLEN', 'HEXISTS'])
 
 let server: RedisServer
 let client: Redis
@@ -58,6 +58,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
     () => pools.release('p', [b]),
     () => pools.remove('p', [c, { id: 'n5', token: null }]),
     () => pools.list('p', 10),
+    () => pools.claims('p', 10, null),
     () => kv.get('n', ['a', 'b']),
     () =>
       kv.set('n', [
@@ -154,7 +155,7 @@ withRedisServer('redis scripts', () => {
       expect(Object.fromEntries(few)).toEqual({
         'pools.put': 10,
         'pools.claim': 10,
-        'pools.extend': 4,
+        'pools.extend': 5,
         'pools.release': 6,
         'pools.remove': 11,
         'locks.acquire': 7,

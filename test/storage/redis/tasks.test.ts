@@ -23,13 +23,24 @@ import {
   sole,
   task,
 } from '../contract/fixture.ts'
-import type { Lease, NewTask, Tasks } from '../../../src/storage/index.ts'
+import { errorGroup, type Lease, type NewTask, type ReplayPace, type Tasks } from '../../../src/storage/index.ts'
 import { contents } from './atomicity.ts'
 import { startRedis, withRedisServer, type RedisServer } from '../../kit/redis-server.ts'
 import { TracedCaller } from './traced.ts'
 
 const SEGMENT = 2 ** 20
-const READS = new Set(['HGET', 'HGETALL', 'HMGET', 'HLEN', 'ZRANGE', 'ZMSCORE', 'ZSCORE', 'LRANGE', 'GETBIT'])
+const READS = new Set([
+  'HGET',
+  'HGETALL',
+  'HMGET',
+  'HLEN',
+  'HEXISTS',
+  'ZRANGE',
+  'ZMSCORE',
+  'ZSCORE',
+  'LRANGE',
+  'GETBIT',
+])
 const KEY = `muster:{a:${TYPE}}:`
 
 let server: RedisServer
@@ -61,6 +72,9 @@ async function emptied(): Promise<void> {
   await client.flushall()
   await new RedisWorkers(caller, async () => []).register([registration('w:1', 'm1/1')])
 }
+
+const applyToGroup = (action: 'replay' | 'remove', pace?: ReplayPace): Promise<number> =>
+  tasks.applyToDeadGroup(TYPE, errorGroup('boom'), action, clock.wallMs() + 1, 500, pace)
 
 async function inFlight(n: number): Promise<readonly Lease[]> {
   const leases: Lease[] = []
@@ -115,6 +129,21 @@ async function moves(): Promise<
       name: 'apply to dead, removing',
       keeps: but('t00002'),
       call: () => tasks.applyToDead(TYPE, 'remove', ['t00002']),
+    },
+    { name: 'replay of a group', keeps: live, call: () => applyToGroup('replay') },
+    {
+      name: 'replay of a group, paced',
+      keeps: live,
+      call: () => applyToGroup('replay', { delayMs: 0, intervalMs: SECOND }),
+    },
+    { name: 'removal of a group', keeps: but('t00001', 't00002'), call: () => applyToGroup('remove') },
+    {
+      name: 'replay of an edited task',
+      keeps: live,
+      call: async () => {
+        const { diedAtMs = 0, body = '' } = (await tasks.deadTask(TYPE, 't00002')) ?? {}
+        return tasks.replayEdited(TYPE, 't00002', diedAtMs, body)
+      },
     },
     {
       name: 'cancel',
@@ -202,9 +231,9 @@ withRedisServer('redis scripts of tasks', () => {
         extend: 3,
         release: 5,
         nack: 8,
-        'nack, dying': 16,
+        'nack, dying': 24,
         dead: 5,
-        replay: 12,
+        replay: 18,
         queue: 7,
         sweep: 14,
         'sweep, none': 5,
@@ -269,7 +298,7 @@ withRedisServer('redis scripts of tasks', () => {
           expect([move?.name, at, move?.keeps.filter((id) => !seen.has(id))]).toEqual([move?.name, at, []])
         }
       }
-    })
+    }, 90_000)
 
     it("accept lists that are longer than Lua's limit of arguments", async () => {
       await inFlight(9_000)

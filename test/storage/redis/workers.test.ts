@@ -51,7 +51,7 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
   await workers.register(names(4).map((id) => registration(id, `m1/${id}`, { instance: 'i1' })))
   await configs.put(put(0))
   await workers.beat([{ ...conn('w0', 'm1/w0'), state: report(), stats: ['{"ts":1}'] }])
-  await workers.drain([ref('w2')])
+  await workers.drain([{ ...ref('w2'), actor: 'ana' }])
   await workers.manage([{ ...ref('w1'), managedBy: 'x' }])
   await workers.forget([ref('w3')])
   return [
@@ -64,7 +64,8 @@ async function calls(): Promise<readonly (() => Promise<unknown>)[]> {
       ]),
     () => workers.beat([{ ...conn('w0', 'm1/w0'), state: report('IDLE'), stats: ['{"ts":2}'] }, conn('w1', 'm1/w1')]),
     () => workers.disconnect([conn('w0', 'm1/w0')]),
-    () => workers.drain([ref('w0'), ref('unknown')]),
+    () => workers.disconnect([{ ...conn('w2', 'm1/w2'), ended: true, end: { by: 'worker', code: 4100, reason: '' } }]),
+    () => workers.drain([{ ...ref('w0'), actor: 'ana' }, ref('unknown')]),
     () =>
       workers.manage([
         { ...ref('w0'), managedBy: 'x' },
@@ -140,17 +141,17 @@ withRedisServer('redis registry', () => {
       const one = await sent(1)
       // On a server, a script that needs the time sends one more command: TIME. The test passes its own clock instead.
       expect(one).toEqual({
-        'workers.register': 18,
+        'workers.register': 21,
         'workers.beat': 7,
-        'workers.drain': 6,
+        'workers.drain': 7,
         'workers.manage': 2,
         'configs.raise': 3,
-        'workers.get': 11,
-        'workers.page': 12,
-        'workers.disconnect': 4,
-        'workers.forget': 17,
+        'workers.get': 13,
+        'workers.page': 14,
+        'workers.disconnect': 8,
+        'workers.forget': 19,
       })
-      expect(await sent(500)).toEqual({ ...one, 'workers.page': 23 }) // Reads a few rows first, then all others.
+      expect(await sent(500)).toEqual({ ...one, 'workers.page': 27 }) // Reads a few rows first, then all others.
     })
 
     it('read a page of large rows in pieces of adaptive size, and return at most 32 MiB', async () => {

@@ -21,7 +21,7 @@ from .errors import LeaseLost, StopReason
 from .lease import HeldLease
 from .logs import Log
 from .mask import Masker
-from .rpc_client import RpcClient
+from .plugin_calls import PluginCalls
 from .slot_records import Metrics
 
 _MAX_POOL_ITEMS = 1_000
@@ -29,23 +29,23 @@ _MAX_POOL_ITEMS = 1_000
 
 @dataclass(frozen=True)
 class RunDeps:
-    """The environment of the runs of one slot. `emit` buffers an output."""
+    """The environment of the runs of one slot. `emit` buffers an output of the slot and of the task of its run."""
 
     slot_id: int
     log: Log
     masker: Masker
     metrics: Metrics
-    rpc: RpcClient
+    rpc: PluginCalls
     bus: BusClient
     config: Callable[[], Config]
-    emit: Callable[[int, Mapping[str, Any]], None]
+    emit: Callable[[int, Mapping[str, Any], str | None], None]
 
 
 class _Scope:
-    """The state of one run: whether it has ended, and its locks and claims."""
+    """The state of one run: whether it has ended, and its locks and claims. `task_id` exists in a batch run only."""
 
-    def __init__(self, deps: RunDeps) -> None:
-        self.deps = deps
+    def __init__(self, deps: RunDeps, task_id: str | None) -> None:
+        self.deps, self.task_id = deps, task_id
         self.log = deps.log.through(deps.masker.value)
         self.ended = False
         self._held: set[AutoRenewedLease] = set()
@@ -152,6 +152,8 @@ class Pool:
         """Claims the free item with all tags of `match` that was used least recently; None when there is none."""
         sent_at = monotonic()
         params = {"pool": self._name, "hold_ms": hold_ms(hold_seconds), **({} if match is None else {"match": match})}
+        task = {} if self._scope.task_id is None else {"task_id": self._scope.task_id}
+        params = {**params, "slot_id": self._scope.deps.slot_id, **task}
         claims = (await self._scope.call("pool.claim", params))["claims"]
         if not claims:
             return None
@@ -215,7 +217,7 @@ class Context:
     task: Task
 
     def __init__(self, deps: RunDeps, lease: HeldLease | None) -> None:
-        scope = _Scope(deps)
+        scope = _Scope(deps, None if lease is None else lease.id)
         self._scope, self._lease = scope, lease
         if lease is not None:
             self.task = Task(scope, lease)
@@ -240,7 +242,7 @@ class Context:
         self._scope.check()
         if not isinstance(output, Mapping):
             raise TypeError("emit takes a mapping")
-        self._scope.deps.emit(self.slot_id, output)
+        self._scope.deps.emit(self.slot_id, output, self._scope.task_id)
 
     def pool(self, name: str) -> Pool:
         """Returns a pool of the automation; sends nothing."""

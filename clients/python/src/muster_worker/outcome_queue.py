@@ -23,10 +23,16 @@ _METHODS = ("tasks.ack", "tasks.nack", "tasks.release")
 
 
 class OutcomeQueue:
-    """`register_again` is called when the master has no record of this worker."""
+    """`register_again` is called when the master has no record of this worker, `on_died` when a nack ended a task."""
 
-    def __init__(self, log: Log, rpc: RpcClient, register_again: Callable[[str], None]) -> None:
-        self._log, self._rpc, self._register_again = log, rpc, register_again
+    def __init__(
+        self,
+        log: Log,
+        rpc: RpcClient,
+        register_again: Callable[[str], None],
+        on_died: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._log, self._rpc, self._register_again, self._on_died = log, rpc, register_again, on_died
         self._backoff = Backoff(0.2, 5.0)
         self._queue: deque[Settlement] = deque()
         self._max_items = MAX_SETTLE_ITEMS
@@ -83,6 +89,8 @@ class OutcomeQueue:
         self._backoff.reset()
         results = outcome.get("results", []) if isinstance(outcome, dict) else []
         for index, settlement in enumerate(group):
+            if index < len(results) and results[index].get("outcome") == "dead":
+                self._on_died()
             if index < len(results) and results[index].get("ok") is True:
                 continue
             self._log.warn(

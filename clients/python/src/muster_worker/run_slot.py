@@ -37,14 +37,16 @@ Ending = BaseException | None
 class SlotRun:
     """What a slot runs. `on_error` reports the error of its last run, or None after a success.
 
-    `on_run_ended` receives the config under which a run began, how it ended, and its seconds.
+    `on_task` receives the id of the task that the slot runs, or None after its run. `on_run_ended` receives the config
+    under which a run began, how it ended, its seconds, and the text of its failure.
     """
 
     function: Function
     slot: Slot
     deps: RunDeps
     on_error: Callable[[str | None], None]
-    on_run_ended: Callable[[Config, Outcome, float], None]
+    on_task: Callable[[str | None], None]
+    on_run_ended: Callable[[Config, Outcome, float, str | None], None]
 
 
 async def run_batch_slot(run: SlotRun, feed: TaskFeed) -> None:
@@ -57,7 +59,9 @@ async def run_batch_slot(run: SlotRun, feed: TaskFeed) -> None:
         if run.slot.killed.is_set:  # Reserved while the slot was killed.
             lease.release()
             return
+        run.on_task(lease.id)
         failure = await _run_task(run, lease)
+        run.on_task(None)
         if failure is not None or failing:
             run.on_error(failure)
         failing = failure is not None
@@ -66,7 +70,7 @@ async def run_batch_slot(run: SlotRun, feed: TaskFeed) -> None:
 async def _run_task(run: SlotRun, lease: HeldLease) -> str | None:
     """Runs one task and reports its outcome. Returns the text of its failure."""
     run.deps.masker.see(lease.config)
-    log = run.deps.log.bind(task_id=lease.id)
+    log = run.deps.log.bind(task_id=lease.id, attempt=lease.attempt)
     execution = _Execution(run, lease)
     remove = lease.lost.listen(execution.stop)
     started = monotonic()
@@ -78,20 +82,20 @@ async def _run_task(run: SlotRun, lease: HeldLease) -> str | None:
     elif run.slot.killed.is_set:
         log.warn("the task was interrupted and is released")
         lease.release()
-        run.on_run_ended(lease.config, "released", seconds)
+        run.on_run_ended(lease.config, "released", seconds, None)
     else:
         if ending is None:
             try:
                 lease.ack(execution.returned)
-                run.on_run_ended(lease.config, "ok", seconds)
+                run.on_run_ended(lease.config, "ok", seconds, None)
                 return None
             except (TypeError, ValueError, RecursionError) as error:  # JSON cannot contain the result.
                 ending = error
         text = failure_text(ending, run.deps.masker)
         retry_in = _retry_delay(ending, lease)
         lease.nack(text, retry_in=retry_in, permanent=isinstance(ending, Permanent))
-        run.on_run_ended(lease.config, "failed", seconds)
-        log.warn("the task failed", error=text, attempt=lease.attempt, stack=_stack_of(ending, run.deps.masker))
+        run.on_run_ended(lease.config, "failed", seconds, text)
+        log.warn("the task failed", error=text, stack=_stack_of(ending, run.deps.masker))
         return text
     return None
 
@@ -124,12 +128,13 @@ async def run_continuous_slot(run: SlotRun) -> None:
         remove()
         if run.slot.stopping.is_set or run.slot.killed.is_set:
             return
-        run.on_run_ended(config, "ok" if ending is None else "failed", monotonic() - started)
+        text = None if ending is None else failure_text(ending, run.deps.masker)
+        run.on_run_ended(config, "ok" if ending is None else "failed", monotonic() - started, text)
         wait = _AGAIN_SECONDS
         if ending is None:
             well()
         else:
-            text, wait = failure_text(ending, run.deps.masker), backoff.next_seconds()
+            wait = backoff.next_seconds()
             stack = _stack_of(ending, run.deps.masker)
             run.deps.log.error("the automation failed, restarting", error=text, stack=stack)
             run.on_error(text)
@@ -157,7 +162,7 @@ class _Execution:
 
     def __init__(self, run: SlotRun, lease: HeldLease | None) -> None:
         self._run = run
-        fields = {} if lease is None else {"task_id": lease.id}
+        fields: dict[str, Any] = {} if lease is None else {"task_id": lease.id, "attempt": lease.attempt}
         deps = run.deps if lease is None else RunDeps(**{**vars(run.deps), "log": run.deps.log.bind(**fields)})
         self._context = Context(deps, lease)
         self._blocking: BlockingContext | None = None

@@ -1,12 +1,14 @@
-"""Keeps what the slots of a worker report: their metrics, and which of them failed in their last run (D55)."""
+"""Keeps what the slots of a worker report: their metrics, their tasks, and which of them failed last (D55)."""
 
 import math
 import re
 import threading
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from .active_errors import ActiveErrors
+from .backoff import monotonic
 from .limits import MAX_METRIC_NAMES, MAX_NAME_CHARS
 from .logs import Log
 from .run_counters import RESERVED_PREFIX
@@ -53,12 +55,19 @@ class Metrics:
         return Metric(self._records, "histogram", name, self._slot_id)
 
 
+@dataclass(frozen=True)
+class _RunningTask:
+    id: str
+    started_at: float
+
+
 class SlotRecords:
     """Aggregates the metrics of all slots, including ended ones."""
 
     def __init__(self, log: Log, errors: ActiveErrors) -> None:
         self._log, self._errors = log, errors
         self._failing: set[int] = set()
+        self._tasks: dict[int, _RunningTask] = {}
         self._lock = threading.Lock()
         self._totals: dict[tuple[str, str], float] = {}
         self._samples: dict[str, deque[float]] = {}
@@ -78,9 +87,17 @@ class SlotRecords:
             self._failing.add(slot_id)
         self._errors.set(f"slot {slot_id}", message)
 
+    def set_task(self, slot_id: int, task_id: str | None) -> None:
+        """Sets the task that a slot runs from now on; None between two tasks."""
+        if task_id is None:
+            self._tasks.pop(slot_id, None)
+        else:
+            self._tasks[slot_id] = _RunningTask(task_id, monotonic())
+
     def forget(self, slot_id: int) -> None:
-        """Removes the error and the counters of a slot that ended. The sums keep its values."""
+        """Removes the error, the task and the counters of a slot that ended. The sums keep its values."""
         self.set_error(slot_id, None)
+        self.set_task(slot_id, None)
         with self._lock:
             self._counters.pop(slot_id, None)
 
@@ -114,13 +131,26 @@ class SlotRecords:
                 flat[f"histogram.{name}.count"] = self._totals["histogram", name]
         return {**flat, **({"counter.outputs_evicted": evicted_outputs} if evicted_outputs > 0 else {})}
 
-    def per_slot(self, ages: dict[int, float]) -> list[dict[str, Any]]:
-        """Returns age and counters of each slot, for a stats frame."""
+    def per_slot(self, ages: dict[int, float], can_name_tasks: bool) -> list[dict[str, Any]]:
+        """Returns age, counters and task of each slot, for a stats frame.
+
+        `can_name_tasks`: whether the master reads the tasks of slots (D196).
+        """
         with self._lock:
-            return [
-                {"slot_id": slot_id, "age_seconds": round(age, 3), "counters": dict(self._counters.get(slot_id, {}))}
-                for slot_id, age in ages.items()
-            ]
+            counters = {slot_id: dict(self._counters.get(slot_id, {})) for slot_id in ages}
+        return [
+            {
+                "slot_id": slot_id,
+                "age_seconds": round(age, 3),
+                "counters": counters[slot_id],
+                **(self._task_of(slot_id) if can_name_tasks else {}),
+            }
+            for slot_id, age in ages.items()
+        ]
+
+    def _task_of(self, slot_id: int) -> dict[str, Any]:
+        task = self._tasks.get(slot_id)
+        return {} if task is None else {"task_id": task.id, "task_seconds": round(monotonic() - task.started_at, 3)}
 
     def _accepts(self, kind: str, name: str, value: float) -> bool:
         if not isinstance(value, int | float) or not math.isfinite(value) or (kind != "gauge" and value < 0):

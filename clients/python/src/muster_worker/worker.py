@@ -1,7 +1,7 @@
 """Creates the components of a worker process and connects them. The rules are in the components.
 
 control_channel ── outbox ◀── state_reporter, stats, slots' outputs
-     │ config_changed, drain, task_cancelled
+     │ config_changed, drain, task_cancelled, read_logs
 config ──applied──▶ slots ──run──▶ the function of the automation
                       └─ tasks ── leases ── outcome_queue ──▶ rpc_client
 """
@@ -25,10 +25,12 @@ from .drain import Drain, DrainForm
 from .health import start_health
 from .host import Host
 from .leases import Leases
+from .log_ring import LogRing
 from .logs import Log
 from .mask import Masker
 from .outbox import Outbox
 from .outcome_queue import OutcomeQueue
+from .plugin_calls import PluginCalls
 from .rpc_client import RpcClient
 from .run_counters import RESERVED_PREFIX, RunCounters
 from .run_slot import Function, SlotRun, failure_text, run_batch_slot, run_continuous_slot
@@ -40,7 +42,7 @@ from .stats import Stats
 from .tasks import TaskFeed
 
 _TASK_CONNECTIONS, _PLUGIN_CONNECTIONS = 8, 32
-_STATS_EVERY_SECONDS, _STATS_GAP_SECONDS = 15, 1
+_STATS_EVERY_SECONDS, _STATS_GAP_SECONDS, _FIRST_FAILURE_SECONDS = 15, 1, 3
 
 
 @dataclass(frozen=True)
@@ -59,24 +61,27 @@ class Worker:
 
     def __init__(self, automation: Automation, settings: Settings, log: Log) -> None:
         self._automation, self._settings = automation, settings
-        self._slot_log = log.bind(automation_type=automation.type, worker_id=settings.worker_id)
+        self._logs = LogRing()
+        self._slot_log = log.into(self._logs.add).bind(automation_type=automation.type, worker_id=settings.worker_id)
         self._log = log = self._slot_log.throttled()
         address = worker_address(settings.master_url, automation.type, settings.worker_id)
         self._token = Token(settings, log)
         refusals = RefusalLimiter()
         self._task_rpc = RpcClient(address.rpc_url, self._read_token, refusals, _TASK_CONNECTIONS)
         self._plugin_rpc = RpcClient(address.rpc_url, self._read_token, refusals, _PLUGIN_CONNECTIONS)
+        self._plugin_calls = PluginCalls(self._plugin_rpc, self._offers)
         self._bus = BusClient(log, address.bus_url, self._read_token, refusals)
         self._errors = ActiveErrors(lambda: self._state.send_if_changed())
         self._records = SlotRecords(self._slot_log, self._errors)
-        self._runs = RunCounters(is_batch=automation.kind == "batch")
+        self._runs = RunCounters(is_batch=automation.kind == "batch", on_first_failure=self._first_failure)
         self._state = StateReporter(self._condition, lambda: self._outbox.report("state"))
         self._stats = Stats(
             Host(),
             self._metrics,
-            lambda: self._records.per_slot(self._slots.ages()),
+            lambda: self._records.per_slot(self._slots.ages(), self._offers("slot_tasks")),
         )
-        self._outbox = Outbox(log, {"state": self._state.frame, "stats": self._stats.frame})
+        reports = {"state": self._state.frame, "stats": self._stats.frame}
+        self._outbox = Outbox(log, reports, can_name_tasks=lambda: self._offers("output_task"))
         self._channel = self._make_channel(address.control_url)
         self._config = ConfigFollower(
             log,
@@ -89,7 +94,7 @@ class Worker:
                 on_error=lambda message: self._errors.set("config", message),
             ),
         )
-        self._outcomes = OutcomeQueue(log, self._task_rpc, self._register_again)
+        self._outcomes = OutcomeQueue(log, self._task_rpc, self._register_again, self._runs.task_died)
         self._leases = Leases(
             log, self._task_rpc, automation.visibility_timeout_seconds, self._outcomes.add, self._offers
         )
@@ -112,6 +117,7 @@ class Worker:
         self._is_known = False
         self._exit_code = 0
         self._stats_gap: asyncio.TimerHandle | None = None
+        self._failure_timer: asyncio.TimerHandle | None = None
         self.done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         parts_to_run = (self._channel, self._config, self._leases, self._outcomes, self._state, self._token)
@@ -194,6 +200,8 @@ class Worker:
             self._end("drain", "the master requested a drain")
         elif frame["type"] == "task_cancelled":
             self._leases.cancelled(frame.get("task_id"), frame.get("token"))
+        elif frame["type"] == "read_logs" and (response := self._logs.read(frame)) is not None:
+            self._outbox.respond(response)
 
     def _applied(self, config: Config) -> None:
         self._errors.set("unhandled", None)  # A new config clears unhandled errors.
@@ -213,6 +221,15 @@ class Worker:
         if self._stats.has_slot_count_changed:
             self._outbox.report("stats")
 
+    def _first_failure(self) -> None:
+        """Reports early that runs fail under a config, so that one that makes all tasks fail is known soon."""
+        if self._failure_timer is None:
+            self._failure_timer = asyncio.get_running_loop().call_later(_FIRST_FAILURE_SECONDS, self._report_failure)
+
+    def _report_failure(self) -> None:
+        self._failure_timer = None
+        self._outbox.report("stats")
+
     async def _report_stats(self) -> None:
         while True:
             await asyncio.sleep(_STATS_EVERY_SECONDS)
@@ -224,7 +241,7 @@ class Worker:
             log=self._slot_log.bind(slot_id=slot.id),
             masker=self._masker(),
             metrics=Metrics(self._records, slot.id),
-            rpc=self._plugin_rpc,
+            rpc=self._plugin_calls,
             bus=self._bus,
             config=lambda: self._config.current,
             emit=self._outbox.output,
@@ -234,6 +251,7 @@ class Worker:
             slot,
             deps,
             on_error=lambda text: self._records.set_error(slot.id, text),
+            on_task=lambda task_id: self._records.set_task(slot.id, task_id),
             on_run_ended=self._runs.run_ended,
         )
         await (run_batch_slot(run, self._feed) if self._automation.kind == "batch" else run_continuous_slot(run))

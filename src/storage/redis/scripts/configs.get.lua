@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads the configs of workers with their generations, revisions and managers.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
 -- ARGV[2..]    ids
 -- Returns { generations, stored configs, revisions, managers }, each with false where a worker is not known.
 --- @include "registry"

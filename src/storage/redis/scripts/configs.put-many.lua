@@ -2,8 +2,8 @@
 -- Brings workers to one revision: each put is a compare-and-set of its own. Many workers share a config, so the texts
 -- are sent once and named by their number.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15..]   LIST of config changes of each worker, newest first
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17..]   LIST of config changes of each worker, newest first
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      revision
 -- ARGV[3]      actor
@@ -77,8 +77,8 @@ for field, fields in pairs(set) do
   if #fields > 0 then redis.call('HSET', keyOf[field], unpack(fields)) end
 end
 for i, row in pairs(rows) do
-  redis.call('LPUSH', KEYS[14 + i], row)
-  redis.call('LTRIM', KEYS[14 + i], '0', CONFIG_HISTORY_ROWS - 1)
+  redis.call('LPUSH', KEYS[16 + i], row)
+  redis.call('LTRIM', KEYS[16 + i], '0', CONFIG_HISTORY_ROWS - 1)
 end
 local workers, first, rest = string.match(used, '^(%d+):(%d*):%d*(:.*)$')
 redis.call('HSET', ru, revision, workers .. ':' .. (first == '' and time or first) .. ':' .. time .. rest)

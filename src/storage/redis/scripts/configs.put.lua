@@ -1,8 +1,8 @@
 #!lua
 -- Replaces a worker's config if it is the expected one.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15]     LIST of config changes, newest first
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17]     LIST of config changes, newest first
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      id
 -- ARGV[3]      expected generation
@@ -25,6 +25,6 @@ local stored = string.match(old, '^[^:]*:[^:]*:(.*)$') -- After the time and the
 if ARGV[8] ~= '' and ARGV[8] ~= stored then return { 'conflict', gen, old } end
 redis.call('HSET', g, id, ARGV[4])
 redis.call('HSET', cfg, id, int(now) .. ':' .. ARGV[5] .. ':' .. ARGV[6])
-redis.call('LPUSH', KEYS[15], int(now) .. ':' .. ARGV[7])
-redis.call('LTRIM', KEYS[15], '0', CONFIG_HISTORY_ROWS - 1)
+redis.call('LPUSH', KEYS[17], int(now) .. ':' .. ARGV[7])
+redis.call('LTRIM', KEYS[17], '0', CONFIG_HISTORY_ROWS - 1)
 return { 'put', owner }

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Raises generations above given ones. A batch acts in order. Runs at the memory limit: it replaces numbers.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
 -- ARGV[2]      the most by which one call may raise a generation
 -- ARGV[3..]    id, and the generation to be above, of each
 -- Returns for each { generation as text, connection or false }, 'not_found' or 'too_far'.

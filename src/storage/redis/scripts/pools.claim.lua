@@ -10,7 +10,7 @@
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     run of the store
 -- ARGV[3]     number of requests
--- ARGV[4..]   owner, n, hold in ms, number of wanted lines and these lines of each request
+-- ARGV[4..]   owner (pools.ts), n, hold in ms, number of wanted lines and these lines of each request
 -- Returns for each request a list of id, token and record of each item, then the end of all its holds in ms. nil: 500
 -- entries were pruned; run it again.
 --- @define MAX_RESPONSE_BYTES
@@ -99,7 +99,7 @@ for k, request in ipairs(requests) do
   local result, untilMs = {}, now + request.hold
   for _, id in ipairs(request.got) do
     token, n = token + 1, n + 1
-    held[2 * n - 1], held[2 * n] = id, int(token) .. ':' .. request.owner
+    held[2 * n - 1], held[2 * n] = id, int(token) .. ';0;' .. int(now) .. ';' .. request.owner
     holds[2 * n - 1], holds[2 * n] = int(untilMs), id
     result[#result + 1] = id
     result[#result + 1] = token

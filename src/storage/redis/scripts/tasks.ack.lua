@@ -24,6 +24,7 @@
 --- @include "lost-lease"
 --- @include "segment"
 --- @include "outcomes"
+--- @include "replays"
 --- @group @include "groups"
 
 local ids, n = {}, tonumber(ARGV[5])
@@ -90,8 +91,18 @@ local function keep_retained()
   keep_outcomes(ended, now_ms(), tonumber(ARGV[2]))
   call('PUBLISH', ARGV[3], ARGV[4] .. cjson.encode(finished))
 end
+-- Only a task with facts can be part of a replay.
+local function count_done()
+  local counts = {}
+  for _, facts in ipairs(fetch(E, noted)) do
+    local replay = replay_of(facts)
+    if replay then counts[replay] = (counts[replay] or 0) + 1 end
+  end
+  count_replays('yd:', counts)
+end
 if #gone > 0 then
   end_run()
+  count_done()
   if #retained > 0 then keep_retained() end
   for slot = 1, 4 do
     if #tasks[slot] > 0 and m[slot + 4] ~= m[slot] then

@@ -7,19 +7,21 @@
 -- KEYS[9]     X  HASH of the ids with stale tickets
 -- KEYS[10]    C  HASH of the last submit of each process
 -- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
+-- KEYS[13..15]  DQ DI DG  groups of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
 -- ARGV[4]     'replay' or 'remove'
--- ARGV[5..]   ids
+-- ARGV[5]     id of the replay, or ''
+-- ARGV[6..]   ids
 -- Returns 1 for each task that was dead, else 0.
---- @keys P0 P1 P2 T DZ DT DM M X C E DE
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"
 --- @include "replay-dead"
 
-local named = { unpack(ARGV, 5) }
+local named = { unpack(ARGV, 6) }
 local dead_records = fetch(DM, named)
 local results, ids, theirs, seen = {}, {}, {}, {}
 for i = 1, #named do
@@ -33,7 +35,7 @@ for i = 1, #named do
   end
 end
 if ARGV[4] == 'replay' then
-  replay_dead(ids, theirs)
+  replay_dead(ids, theirs, ARGV[5] ~= '' and ARGV[5] or nil)
   wake()
 else
   write('HDEL', DT, ids)

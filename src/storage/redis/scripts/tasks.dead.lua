@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads dead tasks. Dead records are read a few at a time: each may be 4 KiB and more.
+-- Reads dead tasks, oldest death first.
 --
 -- KEYS[1]  DZ  ZSET of dead tasks
 -- KEYS[2]  DT  HASH of their bodies
@@ -12,33 +12,12 @@
 --- @keys DZ DT DM DE
 --- @include "commands"
 --- @include "int"
---- @include "bodies-per-read"
---- @include "ticket"
+--- @include "dead-page"
 
-local n, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
-local found = call('ZRANGE', DZ, '(' .. ARGV[4], '+inf', 'BYSCORE', 'LIMIT', 0, n + 1, 'WITHSCORES')
-local seen, shown, shown_ids, total, full, noted = 0, {}, {}, 0, false, false
-while not full and seen < math.min(n, #found / 2) do
-  local part = {}
-  for i = seen + 1, math.min(seen + BODIES_PER_READ, n, #found / 2) do part[#part + 1] = found[2 * i - 1] end
-  local dead_records = fetch(DM, part)
-  for i = 1, #part do
-    local dead_record = dead_records[i]
-    local bytes = dead_record and #dead_record + match(dead_record, '^%d+:%d+:%d+:%d+|(%d+)') or 0
-    full = total + bytes > limit and #shown > 0
-    if full then break end
-    total, seen = total + bytes, seen + 1
-    if dead_record then
-      shown[#shown + 1], shown_ids[#shown_ids + 1] = dead_record, part[i]
-      noted = noted or has_facts(match(dead_record, '^%d+:%d+:%d+:(.*)$'))
-    end
-  end
-end
-local facts = noted and fetch(DE, shown_ids) or {}
-local bodies, reply = fetch(DT, shown_ids), { call('ZCARD', DZ), full and int(found[2 * seen]) or false }
-for i = 1, #shown do
-  reply[3 * i] = shown[i]
-  reply[3 * i + 1] = bodies[i]
-  reply[3 * i + 2] = facts[i] or false
-end
+local found = call('ZRANGE', DZ, '(' .. ARGV[4], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
+local ids = {}
+for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
+local seen, rows = dead_page(ids, tonumber(ARGV[3]))
+local reply = { call('ZCARD', DZ), seen < #ids and int(found[2 * seen]) or false }
+for i = 1, #rows do reply[i + 2] = rows[i] end
 return reply

@@ -7,14 +7,15 @@
 -- KEYS[6..8]  DZ DT DM  keys of dead tasks
 -- KEYS[9]     M  HASH with the token counter and the running totals
 -- KEYS[10..11]  E DE  facts of tasks, and of dead tasks
+-- KEYS[12..14]  DQ DI DG  groups of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     base of the delay in ms
 -- ARGV[3]     factor of the delay
 -- ARGV[4]     cap of the delay in ms
--- ARGV[5..]   id, token, error, delay in ms or '', '1' if permanent, jitter, and bytes of the error of the attempt of
---             each
+-- ARGV[5..]   id, token, error, delay in ms or '', '1' if permanent, jitter, bytes of the error of the attempt, and
+--             group of the error of each
 -- Returns for each 1 scheduled, 2 dead, or a code of include/lost-lease.lua.
---- @keys T V L D S DZ DT DM M E DE
+--- @keys T V L D S DZ DT DM M E DE DQ DI DG
 --- @include "commands"
 --- @include "now"
 --- @include "ticket"
@@ -27,12 +28,12 @@
 local MAX_NUMBER = 1.7976931348623157e308
 
 local base, factor, cap = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local ids, n = {}, (#ARGV - 4) / 7
-for i = 1, n do ids[i] = ARGV[7 * i - 2] end
+local ids, n = {}, (#ARGV - 4) / 8
+for i = 1, n do ids[i] = ARGV[8 * i - 3] end
 local records = fetch(L, ids)
 local results, ended, settled, dead, due, scheduled, runs = {}, {}, {}, {}, {}, {}, {}
 for i = 1, n do
-  local id, at = ids[i], 7 * i - 2
+  local id, at = ids[i], 8 * i - 3
   if settled[id] or not is_held(records[i], ARGV[at + 1]) then
     results[i] = 0
   else
@@ -47,7 +48,7 @@ for i = 1, n do
     runs[#runs + 1] = { id = id, t = t, kind = 'failed', worker = worker, error = sub(ARGV[at + 2], 1, ARGV[at + 6]) }
     if ARGV[at + 4] == '1' or t.attempt >= tonumber(max) then
       results[i] = 2
-      dead[#dead + 1] = { id = id, max = max, t = t, error = ARGV[at + 2] }
+      dead[#dead + 1] = { id = id, max = max, t = t, error = ARGV[at + 2], group = ARGV[at + 7] }
     else
       results[i] = 1
       due[#due + 1] = now + delay
@@ -56,7 +57,7 @@ for i = 1, n do
     end
   end
 end
-set_lost_codes(results, function(i) return ARGV[7 * i - 1] end)
+set_lost_codes(results, function(i) return ARGV[8 * i - 2] end)
 if #ended > 0 then
   add_attempts(runs)
   for i = 2, #due, 2 do due[i] = write_ticket(due[i]) end

@@ -7,19 +7,21 @@
 -- KEYS[9]     X  HASH of the ids with stale tickets
 -- KEYS[10]    C  HASH of the last submit of each process
 -- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
+-- KEYS[13..15]  DQ DI DG  groups of dead tasks
 -- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel
 -- ARGV[3]     wake message
 -- ARGV[4]     maximum number of tasks
 -- ARGV[5]     greatest number of a death, or +inf
+-- ARGV[6]     id of the replay, or ''
 -- Returns how many were queued.
---- @keys P0 P1 P2 T DZ DT DM M X C E DE
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"
 --- @include "replay-dead"
 
 local ids = call('ZRANGE', DZ, '-inf', ARGV[5], 'BYSCORE', 'LIMIT', 0, ARGV[4])
-local n = replay_dead(ids, fetch(DM, ids))
+local n = replay_dead(ids, fetch(DM, ids), ARGV[6] ~= '' and ARGV[6] or nil)
 wake()
 return n

@@ -15,15 +15,17 @@
 -- KEYS[17..18]  O OZ  outcomes
 -- KEYS[19..20]  E DE  facts of tasks, and of dead tasks
 -- KEYS[21]      U  HASH of the tasks that unique keys name
+-- KEYS[22..24]  DQ DI DG  groups of dead tasks
 -- ARGV[1]       time of a test, or ''
 -- ARGV[2]       wake channel
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE U
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE U DQ DI DG
 --- @define OUTCOME_BYTES
 --- @define OUTCOMES_PER_SWEEP
+--- @define LOST_LEASE_GROUP
 --- @include "commands"
 --- @include "now"
 --- @include "ticket"
@@ -90,7 +92,8 @@ for _, lease in ipairs(passed) do
   runs[#runs + 1] = { id = lease.id, t = t, kind = 'lease_lost', worker = worker }
   if max_lost > 0 and t.lost >= max_lost then
     local error = 'lease lost ' .. t.lost .. ' times'
-    dead[#dead + 1] = { id = t.id, max = t.max ~= '' and t.max or max, t = t, error = error }
+    local m = t.max ~= '' and t.max or max
+    dead[#dead + 1] = { id = t.id, max = m, t = t, error = error, group = LOST_LEASE_GROUP }
   else
     table.insert(back[t.tier + 1], t)
   end

@@ -2,8 +2,8 @@
 -- Stores the same as workers.beat, with rings of one frame, after Redis refused workers.beat at the memory limit: a
 -- fleet still reports its state and receives drains, and what it writes is less than what it frees.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15..]   LIST of stats frames of each worker that brings some
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17..]   LIST of stats frames of each worker that brings some
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      maximum number of frames in a ring
 -- ARGV[3..]    id, connection, state ('' without a report), report, number of frames, the newest frame in whole ('' if

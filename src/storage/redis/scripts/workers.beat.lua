@@ -1,8 +1,8 @@
 #!lua
 -- Stores what workers reported since their last flush.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15..]   LIST of stats frames of each worker that brings some
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17..]   LIST of stats frames of each worker that brings some
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      maximum number of frames in a ring
 -- ARGV[3..]    id, connection, state ('' without a report), report, number of frames, the newest frame in whole ('' if

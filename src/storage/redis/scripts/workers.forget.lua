@@ -2,8 +2,8 @@
 -- Removes workers and keeps their last generations. Above the bound the lowest generations are removed: a worker's poll
 -- raises its generation again.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15..]   stats frames and config changes of each worker
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17..]   stats frames and config changes of each worker
 -- ARGV[2]      bound on kept generations
 -- ARGV[3..]    ids
 -- Returns 1 for each worker that was known, else 0.
@@ -23,13 +23,13 @@ for i, id in ipairs(ids) do
     if revisions[i] then count_use(revisions[i], -1) end
     scores[#scores + 1] = gens[i]
     scores[#scores + 1] = id
-    lists[#lists + 1] = KEYS[13 + 2 * i]
-    lists[#lists + 1] = KEYS[14 + 2 * i]
+    lists[#lists + 1] = KEYS[15 + 2 * i]
+    lists[#lists + 1] = KEYS[16 + 2 * i]
   end
 end
 if #known == 0 then return results end
 local excess = redis.call('ZCARD', gone) + #known - tonumber(ARGV[2])
-for _, field in ipairs({ desc, st, sn, conn, dr, mb, g, cfg, cs, lb, rv }) do
+for _, field in ipairs({ desc, st, sn, conn, dr, mb, g, cfg, cs, lb, rv, da, dp }) do
   redis.call('HDEL', field, unpack(known))
 end
 write_use()

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Records who manages workers. Runs at the memory limit: what it adds is small, and bound by the number of records.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
 -- ARGV[2..]    id and manager ('' none) of each
 -- Returns 1 for each worker that is known, else 0.
 --- @include "registry"

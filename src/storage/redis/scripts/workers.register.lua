@@ -2,8 +2,8 @@
 -- Registers workers. A batch acts in order: every item reads what the earlier ones left, in `known`, and the result is
 -- written once per id.
 --
--- KEYS[1..14]  keys of the registry (include/registry.lua)
--- KEYS[15]     en (workers-layout.ts)
+-- KEYS[1..16]  keys of the registry (include/registry.lua)
+-- KEYS[17]     en (workers-layout.ts)
 -- ARGV[1]      time of a test, or ''
 -- ARGV[2]      bound on the number of records
 -- ARGV[3..]    of each: id, connection, instance, hardware, labels or '', default config, version of the enrolment
@@ -16,20 +16,21 @@
 --- @include "registry"
 --- @include "state"
 --- @include "revision-use"
+--- @include "drain-request"
 
-local en, FIELDS = KEYS[15], 9
+local en, FIELDS = KEYS[17], 9
 local ids = {}
 for i = 3, #ARGV, FIELDS do ids[#ids + 1] = ARGV[i] end
 local gens, descs = redis.call('HMGET', g, unpack(ids)), redis.call('HMGET', desc, unpack(ids))
 local sts, conns = redis.call('HMGET', st, unpack(ids)), redis.call('HMGET', conn, unpack(ids))
 local drs, kept = redis.call('HMGET', dr, unpack(ids)), redis.call('ZMSCORE', gone, unpack(ids))
-local revisions = redis.call('HMGET', rv, unpack(ids))
+local revisions, requests = redis.call('HMGET', rv, unpack(ids)), redis.call('HMGET', da, unpack(ids))
 local room = tonumber(ARGV[2]) - redis.call('HLEN', g)
 
 local known = {}
 for i, id in ipairs(ids) do
   known[id] = { gen = gens[i], desc = descs[i], st = sts[i], conn = conns[i], dr = drs[i], kept = kept[i],
-    revision = revisions[i] }
+    revision = revisions[i], request = requests[i] }
 end
 local time = int(now)
 
@@ -45,11 +46,13 @@ local function create(worker, item)
   return { false, 0, false, worker.gen }
 end
 local function renew(worker, item, binding)
-  local state, _, rest = state_of(worker.st)
+  local state, since, rest = state_of(worker.st)
   local before = (worker.dr and 'DRAINING' or state) .. ':' .. rest
   local concerned = worker.dr and (worker.dr == '' or worker.dr == binding)
   if worker.dr and not concerned then state = 'IDLE' end
   worker.dr = concerned and binding
+  local request = concerned and request_of(worker.request, since)
+  worker.request = request and time .. ':' .. request
   worker.st = state .. ':' .. time .. ':' .. rest
   local registered, instance = string.match(worker.desc, '^(%d+):([^:]*):')
   worker.registered = worker.registered or registered
@@ -76,8 +79,9 @@ for i, id in ipairs(ids) do
   results[i] = result
 end
 
-local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {}, rv = {}, mb = {} }
+local set = { desc = {}, st = {}, sn = {}, conn = {}, dr = {}, g = {}, cfg = {}, lb = {}, rv = {}, mb = {}, da = {} }
 local undrained, unlabelled, members, returned, stale, enrolled = {}, {}, {}, {}, {}, {}
+local unrequested, registered = {}, {}
 local function put(field, id, value) local pairs = set[field]; pairs[#pairs + 1] = id; pairs[#pairs + 1] = value end
 for id, worker in pairs(known) do
   if worker.touched then
@@ -85,6 +89,8 @@ for id, worker in pairs(known) do
     put('st', id, worker.st)
     put('sn', id, time)
     put('conn', id, worker.conn)
+    registered[#registered + 1] = id
+    if worker.dr and worker.request then put('da', id, worker.request) else unrequested[#unrequested + 1] = id end
     if worker.dr then put('dr', id, worker.dr) else undrained[#undrained + 1] = id end
     if worker.labels ~= '' then put('lb', id, worker.labels) else unlabelled[#unlabelled + 1] = id end
     if worker.cfg then
@@ -107,11 +113,14 @@ for id, worker in pairs(known) do
     end
   end
 end
-local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg, lb = lb, rv = rv, mb = mb }
+local keyOf = { desc = desc, st = st, sn = sn, conn = conn, dr = dr, g = g, cfg = cfg, lb = lb, rv = rv, mb = mb,
+  da = da }
 if #stale > 0 then redis.call('HDEL', rv, unpack(stale)) end
 for field, fields in pairs(set) do
   if #fields > 0 then redis.call('HSET', keyOf[field], unpack(fields)) end
 end
+if #registered > 0 then redis.call('HDEL', dp, unpack(registered)) end
+if #unrequested > 0 then redis.call('HDEL', da, unpack(unrequested)) end
 if #undrained > 0 then redis.call('HDEL', dr, unpack(undrained)) end
 if #unlabelled > 0 then redis.call('HDEL', lb, unpack(unlabelled)) end
 for revision in pairs(enrolled) do mark_used(revision, time) end

@@ -187,7 +187,7 @@ describe('the workload', () => {
     await sets.start()
     await sets.settled('crawler', 'WorkloadNotFound')
     expect(sets.condition('crawler', 'Reconciling')?.reason).toBe('WorkloadNotFound')
-    expect(await slotsOf(sets, 1)).toEqual([3])
+    await slotsBecome(sets, [3])
     sets.workload('StatefulSet', 'crawler', 1)
     await replicasBecome(sets, 3)
     await sets.settled('crawler', 'Complete')

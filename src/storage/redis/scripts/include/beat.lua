@@ -5,7 +5,7 @@
 --- @include "registry"
 --- @include "state"
 local items, ids = {}, {}
-local at, ringAt = 3, 15
+local at, ringAt = 3, 17
 while at <= #ARGV do
   local item = { id = ARGV[at], conn = ARGV[at + 1], state = ARGV[at + 2], report = ARGV[at + 3] }
   item.whole, item.first = ARGV[at + 5], at + 6

@@ -6,6 +6,7 @@
 --- @include "int"
 --- @include "now"
 --- @include "lease"
+--- @include "replays"
 --- @define MAX_KEPT_ATTEMPTS
 local function set_facts(rows)
   if #rows == 0 then return end
@@ -30,6 +31,9 @@ local function add_attempts(runs)
     attempts = attempts .. '{"kind":"' .. run.kind .. '","attempt":' .. run.t.attempt .. ',"atMs":'
       .. int(now) .. ',"error":' .. (run.error and cjson.encode(run.error) or 'null') .. ',"worker":'
       .. cjson.encode(run.worker) .. '}\n'
+    local replay = replay_of(known[run.id])
+    if replay then attempts = with_replay(attempts, replay) end
+    run.t.replay = replay
     local _, count = string.gsub(attempts, '\n', '')
     rows[2 * i - 1] = run.id
     if count > MAX_KEPT_ATTEMPTS then attempts = match(attempts, '^[^\n]*\n(.*)$') end

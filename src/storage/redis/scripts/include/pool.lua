@@ -6,7 +6,7 @@
 -- KEYS[3]  ZSET  id by the number of its first put: the members of the pool, in the order of `list`
 -- KEYS[4]  ZSET  free id by last use: below zero, by put, if never used, else the token of its last claim
 -- KEYS[5]  ZSET  claimed id by the end of its hold
--- KEYS[6]  HASH  claimed id -> token:owner
+-- KEYS[6]  HASH  claimed id -> token and who claims it (pools.ts)
 -- KEYS[7]  ZSET  id by expiry, only of items that expire
 -- KEYS[8]  HASH  number of `puts` so far, and the fence (fence.lua)
 --

@@ -1,4 +1,4 @@
 -- Names the keys of the registry of one type. workers-layout.ts documents them.
 --
--- KEYS[1..14]  ix desc st sn conn dr mb g cfg cs gone lb rv ru; KEYS[15] and the following are the script's own
---- @keys ix desc st sn conn dr mb g cfg cs gone lb rv ru
+-- KEYS[1..16]  ix desc st sn conn dr mb g cfg cs gone lb rv ru da dp; KEYS[17] and the following are the script's own
+--- @keys ix desc st sn conn dr mb g cfg cs gone lb rv ru da dp

@@ -1,0 +1,2 @@
+/** Acknowledgements: what admins have seen of the attention list of the dashboard. */
+export { createAcknowledgements, readAcknowledgements } from './routes.ts'

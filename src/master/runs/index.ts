@@ -1,0 +1,2 @@
+/** What the runs of each type and worker did in the last minute. */
+export { createRuns } from './routes.ts'

@@ -1,0 +1,2 @@
+/** The newest log entries of workers. */
+export { createWorkerLogs } from './routes.ts'

@@ -1,0 +1,215 @@
+/** The decisions about fleets: configs of many workers, labels, tallies, load, enrolment and rollouts. */
+import { by, type Row } from './row.ts'
+
+export const FLEETS: readonly Row[] = [
+  [
+    'D132a',
+    'A stored revision is neither replaced nor compared, and is valid for the schema.',
+    by('master/registry/bulk.test.ts', 'stores a valid config once, and neither replaces nor compares it'),
+  ],
+  [
+    'D132b',
+    'A bulk change has one result per worker, in order, and may be repeated.',
+    by(
+      'master/registry/bulk.test.ts',
+      'brings workers to a revision, each with its own patch, and returns one result each, in order',
+    ),
+    by('master/registry/bulk.test.ts', 'returns the same results when it is repeated, and raises no generation'),
+    by('master/registry/bulk.test.ts', 'validates each worker, and a failed one affects no other'),
+  ],
+  [
+    'D132c',
+    'A worker is changed only with its present generation and manager.',
+    by('master/registry/bulk.test.ts', 'requires the generation and the manager of each worker that it changes'),
+    by('master/registry/bulk.test.ts', 'takes a worker from another manager only as that manager or as an admin (D66)'),
+  ],
+  [
+    'D132d',
+    'A bulk change neither shows secrets nor sends them elsewhere.',
+    by('master/registry/bulk.test.ts', 'show by nothing whether a guess is right (D89)'),
+    by('master/registry/bulk.test.ts', 'are not sent elsewhere: one %s (D88)'),
+  ],
+  [
+    'D132e',
+    'The history shows the configs of bulk changes until their revision is dropped.',
+    by('master/registry/bulk.test.ts', 'shows its configs in the history until the revision is dropped'),
+  ],
+  [
+    'D133',
+    'Every other change of a config makes the variant *.',
+    by('master/registry/bulk.test.ts', 'shows * after a PATCH, and brings the worker back (D133)'),
+  ],
+  ['D136a', 'The record of a worker shows the labels of its newest register, in both views.'],
+  ['D136b', 'Labels outside of their bounds close the connection with 1007, naming the label.'],
+  ['D136c', 'worker.connected names the labels of the worker.'],
+  [
+    'D136d',
+    'A worker sends its labels only to a master that names the feature labels in the response to the upgrade.',
+    by('worker/control-channel.test.ts', 'sends labels with register if the master knows the field (D136)'),
+    by(
+      'worker/control-channel.test.ts',
+      'connects to a master of an older release without labels, and logs why (D136)',
+    ),
+    by('skew/programs.test.ts', 'works at a previous master, and a current one shows its labels (D136)'),
+    by(
+      'master/master-releases.test.ts',
+      'offer only what concerns the socket beside a master that records nothing, or something unreadable',
+    ),
+  ],
+  [
+    'D137a',
+    'The statistics of a worker count the runs that began under the applied config, and restart with each config.',
+    by(
+      'worker/worker.test.ts',
+      'adds what runs did under the applied config to its stats, and restarts with each config (D137)',
+    ),
+    by('worker/run-counters.test.ts', 'restart with each config, and leave out runs that began under an earlier one'),
+    by('protocol/reserved-metrics.test.ts', 'contain the runs of at most 2^(i/4) ms that fit into no bucket before'),
+  ],
+  ['D137b', 'The record shows tasks_held and refused_config_gen of the newest statistics, in both views.'],
+  [
+    'D137c',
+    'Automations may not use metric names that begin with `muster.`.',
+    by('automation/slot-metrics.test.ts', 'drops metrics with a reserved name, and logs why once (D137)'),
+  ],
+  [
+    'D138a',
+    'A tally adds up what workers did under a revision, each thing once.',
+    by('master/control/tallies.test.ts', 'adds up the differences of the frames of its workers, every 5 s (D138)'),
+    by('master/control/tallies.test.ts', 'gets nothing from a generation that no revision wrote'),
+    by('master/control/tallies.test.ts', 'counts a restarted process from 0, also if its counters are higher'),
+    by('master/control/tallies.test.ts', 'counts a process that connects again from its first frame'),
+    by('master/control/tallies.test.ts', 'adds up entries into ERROR, and the time under the revision'),
+  ],
+  [
+    'D138b',
+    'The tallies of several masters add up; a stop loses nothing, a crash at most 5 s.',
+    by('master/control/tallies.test.ts', 'adds up over two masters, and over a worker that moves between them'),
+    by('master/control/tallies.test.ts', 'loses nothing when the master stops'),
+    by('master/control/tallies.test.ts', 'gets what the store rejected with the next call'),
+  ],
+  [
+    'D138c',
+    'A tally is bounded, and is deleted together with its revision.',
+    by('master/control/tallies.test.ts', 'ignores what a hostile worker sends beyond its bounds'),
+    by('storage/contract/revisions.ts', 'keeps at most 64 counters of plugins, and no value above 2^53 - 1'),
+    by('storage/contract/revisions.ts', 'is deleted together with the revision'),
+  ],
+  [
+    'D138d',
+    'The list of revisions shows the counters and the worst workers of each.',
+    by('master/registry/bulk.test.ts', 'lists counters and the worst workers of each revision (D138)'),
+  ],
+  [
+    'D139a',
+    'The load of a type advises slots and workers for a target wait, by counters alone.',
+    by('master/load/load.test.ts', 'advises the slots for the target wait, by arrivals, backlog and the time of a run'),
+    by('master/load/load.test.ts', 'advises at least the tasks in flight, and 0 only without backlog and arrivals'),
+    by('master/load/load.test.ts', 'of two masters give the same advice within one sample'),
+    by('storage/contract/tasks-sweep.ts', 'counts the scheduled tasks that become pending within a time'),
+    by('master/load/routes.test.ts', 'is exported as svc_wanted_slots by the leading master'),
+  ],
+  [
+    'D139b',
+    'A master that started, or a store that does not respond, never advises scale-in.',
+    by('master/load/load.test.ts', 'advises no scale-in until it has sampled for a minute'),
+    by('master/load/load.test.ts', 'keeps the slots while tasks wait and no run has ended'),
+    by('master/load/load.test.ts', 'count tasks that are due within 30 s, and begin anew when the store lost changes'),
+    by(
+      'master/load/routes.test.ts',
+      'returns 404 for a continuous automation, and 503 if the counts are older than 15 s',
+    ),
+  ],
+  [
+    'D140',
+    'The token of autoscalers reads the load and /me, and nothing else.',
+    by('master/load/routes.test.ts', 'returns the counters of the queue to the token of autoscalers'),
+    by('master/matrix.test.ts', 'allows the expected kinds of token and no others, in every cell'),
+  ],
+  [
+    'D141a',
+    'A rule gives its revision, label and manager to a worker that registers for the first time, and to no other.',
+  ],
+  [
+    'D141b',
+    'The first rule by name counts whose patterns and labels match; without one a worker has the defaults (D4).',
+    by('master/registry/enrolments.test.ts', 'gets the first rule by name that matches, by id and by labels'),
+    by('master/registry/enrolments.test.ts', 'gets the defaults if no rule matches, as without rules (D4)'),
+    by('protocol/worker-selector.test.ts', 'needs one of the patterns and every label'),
+  ],
+  [
+    'D141c',
+    'Every master applies a changed rule from the next register on.',
+    by('master/registry/enrolments.test.ts', 'follows a changed rule from the next register on, at every master'),
+    by(
+      'master/registry/enrolments.test.ts',
+      'is enrolled with many others while the rule changes, each by one whole rule',
+    ),
+  ],
+  [
+    'D141d',
+    'A rule that is invalid for the installed automation enrols no worker.',
+    by(
+      'master/registry/enrolments.test.ts',
+      'gets the defaults if the config of the rule is invalid for the installed automation',
+    ),
+  ],
+  [
+    'D141e',
+    'Rules are bounded, and neither show secrets nor send them elsewhere.',
+    by('master/registry/enrolments.test.ts', 'store, show and remove it, with the secrets of its patch masked'),
+    by(
+      'master/registry/enrolments.test.ts',
+      'returns 404 for a revision that is not stored, and 422 for the 17th rule',
+    ),
+    by('master/registry/enrolments.test.ts', 'rejects %j'),
+  ],
+  [
+    'D141f',
+    'A master of an earlier release ignores the rules.',
+    by('skew/programs.test.ts', 'on %s is served by it, which enrols no worker, and works again (D141)'),
+  ],
+  ['D142a', 'The record shows an orderly end, close code 4100, until the next register, in both views.'],
+  [
+    'D142b',
+    'A worker closes its connection with 4100 when its process ends as it should, and only then.',
+    by('worker/control-channel.test.ts', 'closes with 4100 only at an orderly end (D142)'),
+    by(
+      'worker/worker.test.ts',
+      'finishes the task in flight after a drain frame, takes no new one and exits 0 (D53, G14)',
+    ),
+  ],
+  [
+    'D142c',
+    'Masters and workers of an earlier release are not affected by the end of the other.',
+    by('skew/programs.test.ts', 'shows an orderly end only if both are current (D142)'),
+  ],
+  ['D148a', 'A report of a rollout is stored, listed with the time of the master, replaced and removed.'],
+  ['D148b', 'Another revision, attempt, phase or stage, and a removal, is an event; a count is none.'],
+  ['D148c', 'The overview shows the rollouts of a type where there are any.'],
+  [
+    'D148d',
+    'A report has at most 16 KiB and a type at most 64 of them, and every field is bounded.',
+    by('master/rollouts/rollouts.test.ts', 'reject a report of more than 16 KiB, with its size and the bound'),
+    by('master/rollouts/rollouts.test.ts', 'reject one report more than the maximum, and still replace the others'),
+    by('master/rollouts/rollouts.test.ts', 'reject %s'),
+  ],
+  [
+    'D148f',
+    'The operator sends news immediately, other differences at most every 10 s, and nothing of a rollout that ended.',
+    by('operator/fleetworkerset/rollout-reports.test.ts', 'send news immediately, and other differences at most every'),
+    by('operator/fleetworkerset/rollout-reports.test.ts', 'and none when it has ended'),
+    by('operator/fleetworkerset/reports.test.ts', 'follows the stages, and stays as Complete without another write'),
+  ],
+  [
+    'D148g',
+    'A report that fails, or a master without reports, neither delays nor fails a rollout.',
+    by('operator/fleetworkerset/reports.test.ts', 'reaches all workers while no report can be sent'),
+    by('operator/fleetworkerset/reports.test.ts', 'with a master of an earlier release has no report'),
+  ],
+  [
+    'D148e',
+    'A store with reports is served by a master of an earlier release, which ignores them.',
+    by('skew/programs.test.ts', 'on %s is served by it, and shows them again (D148)'),
+  ],
+]
