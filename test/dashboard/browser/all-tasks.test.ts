@@ -8,7 +8,7 @@ import { BusyFleet } from './busy-fleet.ts'
 import { tabTo } from './in-page.ts'
 import { it } from './it.ts'
 import { READ_TOKEN } from './page-master.ts'
-import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
 
 const ALL = '#/tasks/mailer?tab=all'
 let fleet: BusyFleet
@@ -44,7 +44,7 @@ describe('all tasks of a type', () => {
     await fill()
     const page = await open()
     await shows(page, '21')
-    await lookEverywhere(page, 'all-tasks')
+    await look(page, 'all-tasks')
     await page.getByLabel('State', { exact: true }).selectOption('scheduled')
     await shows(page, '3')
     await page.getByLabel('State', { exact: true }).selectOption('')
@@ -118,7 +118,7 @@ describe('all tasks of a type', () => {
     await page.getByRole('button', { name: 'Cancel 17…' }).click()
     const confirm = page.getByRole('button', { name: 'Cancel 17', exact: true })
     expect(await confirm.isDisabled()).toBe(true)
-    await lookEverywhere(page, 'cancel-tasks')
+    await look(page, 'cancel-tasks')
     await page.getByLabel('Type 17 to confirm').fill('17')
     await confirm.click()
     await page.getByText('17 tasks cancelled.').waitFor()

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { it } from './it.ts'
 import { ManyWorkers } from './many-workers.ts'
-import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
 
 const production = new ManyWorkers()
 const unnamed = new ManyWorkers()
@@ -41,7 +41,7 @@ describe('the environment', () => {
       .getByText(/^began/)
       .first()
       .waitFor()
-    await lookEverywhere(page, 'alerts')
+    await look(page, 'alerts')
   })
 
   it('is not shown if the master has none', async () => {

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { BusyFleet } from './busy-fleet.ts'
 import { saved } from './in-page.ts'
 import { it } from './it.ts'
-import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
 
 const fleet = new BusyFleet()
 let applying: ReturnType<typeof setInterval> | undefined
@@ -119,7 +119,7 @@ describe('an operation', () => {
     await page.getByText('Cancelled by admin. 1 worker was not changed.').waitFor()
     await page.getByRole('link', { name: 'All operations' }).click()
     await page.getByRole('table', { name: 'Operations' }).getByText('cancelled').waitFor()
-    await lookEverywhere(page, 'operations')
+    await look(page, 'operations')
   })
 
   it('is named when it does not exist, and the page names a master that has none', async () => {

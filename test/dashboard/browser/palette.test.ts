@@ -5,7 +5,7 @@ import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { BusyFleet } from './busy-fleet.ts'
 import { goTo } from './in-page.ts'
 import { it } from './it.ts'
-import { CHROMIUM, lookEverywhere, screenshot, signedIn, STAYING } from './watched.ts'
+import { CHROMIUM, look, screenshot, signedIn, STAYING } from './watched.ts'
 
 const fleet = new BusyFleet()
 const open = async (hash: string, options = {}): Promise<Page> =>
@@ -28,10 +28,10 @@ describe('groups of workers', () => {
     const timeouts = page.getByRole('button', { name: /^2 workers ETIMEDOUT/ })
     await timeouts.waitFor()
     expect(page.url()).toContain('#/workers?group=error')
-    await lookEverywhere(page, 'workers-groups')
+    await look(page, 'workers-groups')
     await timeouts.click()
     await page.getByRole('link', { name: 'm-307' }).waitFor()
-    await lookEverywhere(page, 'workers-group-open')
+    await look(page, 'workers-group-open')
     await page.getByRole('checkbox', { name: /^Select 2 workers: ETIMEDOUT/ }).check()
     await page.getByText('2 workers selected').waitFor()
     await page.getByRole('link', { name: 'm-307' }).click()
@@ -56,7 +56,7 @@ describe('the command palette', () => {
     }
     await opened('m307')
     await marked(page, 'mailer/m-307')
-    await lookEverywhere(page, 'palette')
+    await look(page, 'palette')
     await page.keyboard.press('Enter')
     await heading(page, 'm-307')
     await opened('history')
@@ -89,7 +89,7 @@ describe('saved views', () => {
     await page.getByLabel('Save this view as').fill('failing')
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'failing' }).waitFor()
-    await lookEverywhere(page, 'workers-views')
+    await look(page, 'workers-views')
     await page.keyboard.press('Escape')
     await goTo(page, '#/tasks/mailer?tab=all&place=pending')
     await page.keyboard.press('Control+k')

@@ -4,7 +4,7 @@ import { BusyFleet } from './busy-fleet.ts'
 import { FleetFixture } from './fleet-fixture.ts'
 import { it } from './it.ts'
 import { studioForEachTest, STUDIO_TOKEN } from './studio-fixture.ts'
-import { CHROMIUM, look, lookEverywhere, signedIn, storedValues } from './watched.ts'
+import { CHROMIUM, look, signedIn, storedValues } from './watched.ts'
 
 const CONFIG = '#/workers/studio/m-7?tab=config'
 
@@ -25,7 +25,7 @@ describe('a worker that is offline', () => {
     await cpu.getByText('–', { exact: true }).first().waitFor()
     expect(await cpu.locator('figcaption').innerText()).not.toContain('40')
     await page.getByRole('heading', { name: /^Statistics from/ }).waitFor()
-    await lookEverywhere(page, 'worker-offline-charts')
+    await look(page, 'worker-offline-charts')
   })
 })
 
@@ -68,7 +68,7 @@ describe('a config draft', () => {
     await page.getByText('All changes are saved.').waitFor()
     await page.getByText(/Generation 1 is saved\./).waitFor()
     expect(await page.getByText('No changes', { exact: true }).count()).toBe(0)
-    await lookEverywhere(page, 'config-saved')
+    await look(page, 'config-saved')
   })
 })
 
@@ -92,7 +92,7 @@ describe('a worker that is forgotten', () => {
     await page.getByRole('button', { name: 'Forget 1 worker' }).click()
     const notice = page.getByText('studio/m-7 was forgotten. It is connected, so it registers again.')
     await notice.waitFor()
-    await lookEverywhere(page, 'worker-forgotten')
+    await look(page, 'worker-forgotten')
     await page.getByRole('link', { name: 'Tasks' }).first().click()
     await notice.waitFor({ state: 'detached' })
   })
@@ -146,7 +146,7 @@ describe('the slots of a worker', () => {
     await fixture.backend.tasks.reserve('studio', 60_000, [request])
     const { page } = await studio.open('#/workers/studio/m-7?tab=slots')
     await page.getByRole('heading', { name: 'Tasks in flight 1' }).waitFor()
-    await lookEverywhere(page, 'worker-tasks-in-flight')
+    await look(page, 'worker-tasks-in-flight')
     await page.getByRole('link', { name: 'running-1' }).click()
     await page.getByRole('heading', { name: 'Task running-1' }).waitFor()
     await page.getByText('in flight', { exact: true }).waitFor()
@@ -218,7 +218,7 @@ describe('a dead task', () => {
     await page.getByRole('button', { name: 'Cancel task…' }).waitFor()
 
     await page.goto(`${fleet.url}/#/tasks/mailer/dead-2`)
-    await lookEverywhere(page, 'task-dead')
+    await look(page, 'task-dead')
     await page.getByRole('button', { name: 'Remove…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove 1' }).click()
     await page.getByText('1 task removed.').waitFor()
@@ -247,7 +247,7 @@ describe('a master that does not respond', () => {
     expect(await page.locator('.problem').count()).toBe(1)
     const colours = `getComputedStyle(document.querySelector('.worker-title')).filter`
     expect(await page.evaluate(colours)).toBe('grayscale(1)')
-    await lookEverywhere(page, 'master-unavailable')
+    await look(page, 'master-unavailable')
     await fixture.start()
     await page.getByText('The master has not responded since').waitFor({ state: 'detached' })
     expect(await page.getByText('No response:').count()).toBe(0)

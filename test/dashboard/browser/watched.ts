@@ -3,8 +3,9 @@
  * Opens pages in a real browser and collects their problems: exceptions, console errors, violations of the content
  * security policy, third-party requests and calls that openapi.json does not describe. A test fails if there are any.
  *
- * `look` checks a page in light, dark and at 360 px: axe reports no violation, nothing is wider than the screen, and
- * the top bar has one line. It also saves a screenshot of each. `lookEverywhere` does so in more looks.
+ * `look` checks a page in light, dark, at 360 px, zoomed to 400 % and in forced colours: axe reports no violation,
+ * nothing is wider than the screen, the top bar has one line, nothing covers a control, and no bar stays in view of a
+ * zoomed page. It also saves a screenshot of each.
  */
 import { afterAll, afterEach, expect } from '@jest/globals'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -35,21 +36,13 @@ const PATIENCE_MS = 20_000
 const SCREENSHOTS = join(process.cwd(), 'coverage/dashboard')
 const WIDE = { width: 1280, height: 800 }
 const LOOKS = [
-  { name: 'light', colorScheme: 'light', viewport: WIDE },
-  { name: 'dark', colorScheme: 'dark', viewport: WIDE },
-  { name: '360', colorScheme: 'light', viewport: { width: 360, height: 740 } },
-] as const
-const MORE_LOOKS = [
+  { kind: 'light', viewport: WIDE },
+  { kind: 'dark', colorScheme: 'dark', viewport: WIDE },
+  { kind: '360', viewport: { width: 360, height: 740 } },
   // A screen of 1280 × 800 pixels.
-  { name: 'zoomed', colorScheme: 'light', viewport: { width: 320, height: 200 } },
-  { name: 'forced', colorScheme: 'light', viewport: WIDE, forcedColors: 'active' },
+  { kind: 'zoomed', viewport: { width: 320, height: 200 } },
+  { kind: 'forced', viewport: WIDE, forcedColors: 'active' },
 ] as const
-interface Look {
-  readonly name: string
-  readonly colorScheme: 'light' | 'dark'
-  readonly forcedColors?: 'active'
-  readonly viewport: { readonly width: number; readonly height: number }
-}
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** Maximum height of the top bar in pixels. */
 const ONE_LINE = 60
@@ -58,6 +51,36 @@ export const STAYING = `[...document.querySelectorAll('body *')]
   .filter((each) => !each.closest('.scroller, dialog') && each.checkVisibility())
   .filter((each) => ['sticky', 'fixed'].includes(getComputedStyle(each).position))
   .map((each) => each.className)`
+/**
+ * The controls that something else covers when they are scrolled into view, at most 5. Behind a dialog, a menu and a
+ * list of suggestions nothing has to be reachable. What is clipped or less than 4 pixels large is only for screen
+ * readers, or shown when it has the focus.
+ */
+const COVERED = `(() => {
+  const root = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body
+  const moved = new Map()
+  const pathOf = (each) => (each === null ? [] : [each, ...pathOf(each.parentElement)])
+  const isShown = (each) =>
+    each.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
+    each.offsetWidth >= 4 &&
+    each.offsetHeight >= 4 &&
+    pathOf(each).every((one) => getComputedStyle(one).clipPath === 'none')
+  const isCovered = (each) => {
+    for (const one of pathOf(each)) if (!moved.has(one)) moved.set(one, [one.scrollLeft, one.scrollTop])
+    each.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' })
+    const { left, width, top, bottom } = each.getClientRects()[0]
+    const hit = document.elementFromPoint(
+      Math.max(left, 0) + Math.min(width / 2, 8), // The end of a long name may be cut.
+      (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2,
+    )
+    const isPart = (whole) => whole.contains(hit)
+    return !(isPart(each) || [...(each.labels ?? [])].some(isPart) || hit?.closest('.menu-panel, [role=listbox]'))
+  }
+  const covered = [...root.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+    .filter((each) => !each.matches('.skip, :disabled') && isShown(each) && isCovered(each))
+  for (const [each, [left, top]] of moved) each.scrollTo({ left, top, behavior: 'instant' })
+  return covered.slice(0, 5).map((each) => each.tagName + ' ' + each.textContent.slice(0, 40))
+})()`
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface AxeResult {
@@ -170,11 +193,11 @@ export function screenshot(name: string): string {
 }
 
 /** Checks the loaded page in every look (see the file head) and restores its viewport afterwards. */
-export async function look(page: Page, name: string, looks: readonly Look[] = LOOKS): Promise<void> {
+export async function look(page: Page, name: string): Promise<void> {
   await page.locator('.reading').first().waitFor({ state: 'detached' })
   const before = page.viewportSize()
-  for (const { name: kind, colorScheme, forcedColors = 'none', viewport } of looks) {
-    await page.emulateMedia({ colorScheme, forcedColors })
+  for (const { kind, viewport, ...media } of LOOKS) {
+    await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...media })
     await page.setViewportSize(viewport)
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     await page.screenshot({ path: screenshot(`${name}-${kind}`) })
@@ -185,15 +208,13 @@ export async function look(page: Page, name: string, looks: readonly Look[] = LO
       violations: await violations(page),
       width: await page.evaluate('document.documentElement.scrollWidth'),
       bars: await page.evaluate(kind === 'zoomed' ? STAYING : tall),
+      covered: await page.evaluate(COVERED),
     }
-    expect(found).toEqual({ name, kind, violations: [], width: viewport.width, bars: [] })
+    expect(found).toEqual({ name, kind, violations: [], width: viewport.width, bars: [], covered: [] })
   }
   await page.emulateMedia({ colorScheme: null, forcedColors: null })
   if (before !== null) await page.setViewportSize(before)
 }
-
-/** Checks the page also in forced colours and zoomed to 400 %, where no bar may stay in view. */
-export const lookEverywhere = (page: Page, name: string): Promise<void> => look(page, name, [...LOOKS, ...MORE_LOOKS])
 
 async function violations(page: Page): Promise<readonly string[]> {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(AXE)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { it } from './it.ts'
 import { MAILER_TOKEN, ManyWorkers } from './many-workers.ts'
-import { CHROMIUM, look, lookEverywhere, signedIn } from './watched.ts'
+import { CHROMIUM, look, signedIn } from './watched.ts'
 
 const many = new ManyWorkers()
 let reporting: ReturnType<typeof setInterval> | undefined
@@ -36,7 +36,7 @@ describe('the overview', () => {
     await page.getByRole('list', { name: 'Fleet totals' }).getByText('320', { exact: true }).waitFor()
     await page.getByText('3 workers are in ERROR').first().waitFor()
     expect(await page.title()).toMatch(/^\(\d+\) Overview · Muster$/)
-    await lookEverywhere(page, 'overview')
+    await look(page, 'overview')
     await page.getByRole('link', { name: 'Show workers mailer: 3 workers are in ERROR' }).click()
     await page.getByRole('heading', { name: 'Workers' }).waitFor()
     await count(page, '3 of 320')
@@ -88,7 +88,7 @@ describe('the worker list', () => {
     await page.keyboard.press('/')
     await page.keyboard.type('state:er')
     await page.getByRole('option', { name: 'state:error 4' }).waitFor()
-    await lookEverywhere(page, 'workers-suggestions')
+    await look(page, 'workers-suggestions')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await count(page, '4 of 320')
@@ -126,7 +126,7 @@ describe('the worker list', () => {
     await page.locator('summary').getByText('Columns').click()
     await page.getByRole('checkbox', { name: 'Host' }).check()
     await page.getByRole('checkbox', { name: 'Memory' }).uncheck()
-    await lookEverywhere(page, 'workers-columns')
+    await look(page, 'workers-columns')
     await page.keyboard.press('Escape')
     await page.reload()
     await count(page, '320')
@@ -203,7 +203,7 @@ describe('bulk actions', () => {
     await dialog.getByRole('checkbox', { name: 'slots' }).check()
     await dialog.getByRole('textbox', { name: 'slots' }).fill('many')
     await dialog.getByText('expected a whole number, got "many"').waitFor()
-    await lookEverywhere(page, 'bulk-config')
+    await look(page, 'bulk-config')
     await dialog.getByRole('combobox', { name: 'Type' }).selectOption({ label: 'probe (1 worker)' })
     await page
       .getByRole('dialog', { name: 'Save config of 1 worker?' })
@@ -271,7 +271,7 @@ describe('keyboard shortcuts', () => {
     await page.getByRole('heading', { name: 'Workers' }).waitFor()
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
-    await lookEverywhere(page, 'keys')
+    await look(page, 'keys')
     await page.keyboard.press('Escape')
     await page.keyboard.press('p')
     await page.getByRole('button', { name: /paused since/ }).waitFor()
@@ -284,7 +284,7 @@ describe('keyboard shortcuts', () => {
     await page.getByLabel('Your name in the config history').fill('')
     await page.keyboard.type('gw ana')
     expect(page.url()).toContain('#/settings')
-    await lookEverywhere(page, 'settings')
+    await look(page, 'settings')
     await page.getByLabel('Enable single-key shortcuts').uncheck()
     await page.locator('h1').click()
     await page.keyboard.press('g')
