@@ -67,7 +67,8 @@ it('is reported if the operator may not write it, and given when it may', async 
   await sets.start()
   await sets.settled('crawler', 'WorkloadForbidden')
   expect(sets.condition('crawler', 'Ready')?.message).toContain('replicas is missing, and the operator may not set it')
-  expect((await sets.worker('crawler-0')).config['enabled']).toBe(true)
+  const isEnabled = async (): Promise<boolean> => (await sets.worker('crawler-0')).config['enabled'] === true
+  await eventually('its worker has the config all the same', isEnabled)
   await becomes(sets, 2)
   await sets.settled('crawler', 'Complete')
 }, 60_000)
