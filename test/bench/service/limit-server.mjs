@@ -8,6 +8,8 @@
  *   answer N  raw node:http that returns N bytes for any request
  *   frames    a ws server that parses each frame, counts its outputs, and replies to `ping` frames with their number
  *   sockets   a ws server that keeps sockets and replies to `ping` frames
+ *   steps P   the steps of a task: HTTP in, SET on the Redis at port P, HTTP out and a frame to each socket; when a socket
+ *             replies with a frame, DEL on Redis, and a frame back
  *   notify P  HTTP in, one GET and one SET on the Redis at port P, a frame to the socket named in the path, HTTP out
  */
 import { createServer } from 'node:http'
@@ -94,6 +96,22 @@ const SERVERS = {
   sockets() {
     const server = createServer((_request, response) => answer(response, '{}'))
     sockets(server, pong)
+    return server
+  },
+  steps() {
+    const redis = new Redis({ host: '127.0.0.1', port: Number(setting) })
+    const server = createServer((request, response) =>
+      withBody(request, async (text) => {
+        const { id } = JSON.parse(text)
+        await redis.set(id, text)
+        answer(response, text)
+        for (const socket of byPath.values()) socket.send(JSON.stringify({ type: 'task', id }))
+      }),
+    )
+    const byPath = sockets(server, async (socket, { id }) => {
+      await redis.del(id)
+      socket.send(JSON.stringify({ type: 'done', id }))
+    })
     return server
   },
   notify() {

@@ -5,7 +5,9 @@
  * submit was sent. A warm-up at a higher rate precedes: its delivery is
  * checked, but its latencies are not counted.
  */
+import { once } from 'node:events'
 import { Redis } from 'ioredis'
+import { WebSocket } from 'ws'
 import { spread } from '../load.mjs'
 import { call, cpuMs, until } from '../processes.mjs'
 import { exactRuns, nowMs } from '../recorder.mjs'
@@ -121,6 +123,46 @@ const echo = (rate) => (bench) =>
     }),
   )
 
+/** The steps of a task without any decision: one call of Redis for the submit and one for the ack, and three frames. */
+const steps = (rate) => async (bench) => {
+  const redis = await startRedis(bench.directory)
+  const run = ({ port, server }) =>
+    withLoad(port, 50, async (load) => {
+      const worker = new WebSocket(`ws://127.0.0.1:${port}/worker`, { perMessageDeflate: false })
+      const [sentMs, tookMs] = [new Map(), []]
+      const done = Promise.withResolvers()
+      const warmUp = bench.count(WARM_UP.tasks)
+      const count = bench.count(rate * SECONDS)
+      worker.on('message', (data) => {
+        const { type, id } = JSON.parse(data.toString())
+        if (type === 'task') {
+          tookMs.push(Math.max(0, nowMs() - (sentMs.get(id) ?? 0)))
+          worker.send(JSON.stringify({ type: 'ack', id }))
+        } else if (tookMs.length === warmUp + count) done.resolve()
+      })
+      await once(worker, 'open')
+      let sent = 0
+      const submit = () => {
+        const id = `${sent++}`
+        sentMs.set(id, nowMs())
+        return load.send(requestBytes('POST', '/', { id, payload: PAYLOAD }))
+      }
+      await evenly(warmUp, WARM_UP.perSecond, submit)
+      const began = cpuMs(server.pid)
+      await evenly(count, rate, submit)
+      await done.promise
+      const us = ((cpuMs(server.pid) - began) * 1_000) / count
+      worker.terminate()
+      const figures = spread(tookMs.slice(warmUp))
+      return { value: figures.p50, ...figures, nodeCpuUs: us, serviceCpuUs: us }
+    })
+  try {
+    return await withLimit('steps', run, { settings: [`${redis.port}`] })
+  } finally {
+    await redis.stop()
+  }
+}
+
 const at = (rate, more = {}) => ({
   id: `pickup-${rate}`,
   level: 'service',
@@ -135,6 +177,7 @@ const at = (rate, more = {}) => ({
     BullMQ: onBullmq(rate),
     'limit: empty EVAL, one round trip': roundTrip(rate),
     'limit: raw http echo, one request': echo(rate),
+    'limit: HTTP + Redis + ws, the steps of a task': steps(rate),
   },
   ...more,
 })

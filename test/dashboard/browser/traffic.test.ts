@@ -106,9 +106,14 @@ describe('10,000 workers', () => {
       for (const [name, hash, limit] of PLACES) places.push({ name, limit, ...(await openPlace(hash)) })
       for (const { name, opened } of places) within(`opening ${name}`, opened / KB, 400, 'kB')
       const before = places.map(({ relay }) => relay.received)
+      const began = performance.now()
       await places[0]?.page.waitForTimeout(WINDOW_MS)
       const after = places.map(({ relay }) => relay.received)
-      const taken = places.map(({ name, limit }, n) => ({ name, limit, kB: ((after[n] ?? 0) - (before[n] ?? 0)) / KB }))
+      const windows = (performance.now() - began) / WINDOW_MS // More than 1 on a busy machine.
+      const taken = places.map(({ name, limit }, n) => {
+        const kB = ((after[n] ?? 0) - (before[n] ?? 0)) / KB / windows
+        return { name, limit, kB }
+      })
       console.info(taken.map(({ name, kB }) => `${name} ${kB}`).join(', '))
       for (const { name, kB, limit } of taken) within(`${name}, every 30 s`, kB, limit, 'kB')
     })
