@@ -265,6 +265,8 @@ export const Values = closed({
       'token-scopes',
     ),
     operator: secretKey('Secret with a token for the operator; "" = the admin token.', 'api-token'),
+    named: secretKey('Secret with named tokens, as in SVC_TOKENS; "" = none.', 'tokens'),
+    issuers: secretKey('Secret with the issuers of JWTs, as in SVC_JWT_ISSUERS; "" = none.', 'jwt-issuers'),
   }),
   redis: closed({
     mode: word(

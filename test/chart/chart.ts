@@ -315,6 +315,7 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
     trust: { configMap: 'company-ca' },
     monitoring: { serviceMonitor: { enabled: true } },
   },
+  'named-tokens': { tokens: { named: { secret: 'team-tokens' }, issuers: { secret: 'jwt-issuers' } } },
   autoscaling: AUTOSCALING,
   'words-like-numbers': WORDS_LIKE_NUMBERS,
   everything: EVERYTHING,

@@ -51,6 +51,8 @@ function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[numbe
   const files = {
     SVC_TOKEN_SCOPES_FILE: '{}',
     SVC_WORKER_TOKENS_FILE: '',
+    SVC_TOKENS_FILE: '[]',
+    SVC_JWT_ISSUERS_FILE: '[]',
     SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379',
   } as Readonly<Record<string, string>>
   const known = Object.entries(env).filter(([name]) => name.startsWith('SVC_') && name !== 'SVC_AUTOMATIONS')

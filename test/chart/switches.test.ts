@@ -26,7 +26,13 @@ const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   tokens: {
     made: {},
     given: {
-      tokens: { admin: { secret: 'a' }, worker: { secret: 'a' }, scaler: { secret: 'a' } },
+      tokens: {
+        admin: { secret: 'a' },
+        worker: { secret: 'a' },
+        scaler: { secret: 'a' },
+        named: { secret: 'a' },
+        issuers: { secret: 'a' },
+      },
       redis: { embedded: { password: { secret: 'a' } } },
     },
   },

@@ -46,6 +46,13 @@ SVC_WORKER_TOKENS_FILE: {{ $secrets }}/worker-tokens
 {{- if or $values.tokens.scopes.secret (include "muster.createsTokens" .) }}
 SVC_TOKEN_SCOPES_FILE: {{ $secrets }}/token-scopes
 {{- end }}
+{{- $grants := include "muster.grants" . | fromYaml }}
+{{- if $grants.named.secret }}
+SVC_TOKENS_FILE: {{ $secrets }}/tokens
+{{- end }}
+{{- if $grants.issuers.secret }}
+SVC_JWT_ISSUERS_FILE: {{ $secrets }}/jwt-issuers
+{{- end }}
 {{- if (include "muster.scalerSecret" . | fromYaml).name }}
 SVC_SCALER_TOKEN_FILE: {{ $secrets }}/scaler-token
 {{- end }}

@@ -24,6 +24,12 @@
 {{- dict "name" ($ref.secret | default $created) "key" (empty $ref.secret | ternary "scaler-token" $ref.key) | toYaml -}}
 {{- end }}
 
+{{/* tokens.named and tokens.issuers, which are missing after an upgrade with --reuse-values. */}}
+{{- define "muster.grants" -}}
+{{- $none := dict "secret" "" "key" "" -}}
+{{- dict "named" (.Values.tokens.named | default $none) "issuers" (.Values.tokens.issuers | default $none) | toYaml -}}
+{{- end }}
+
 {{- define "muster.createsRedisPassword" -}}
 {{- if and (include "muster.hasRedis" .) (not .Values.redis.embedded.password.secret) }}true{{ end -}}
 {{- end }}
@@ -55,6 +61,9 @@
 {{- include "muster.secretSource" (dict "ref" $tokens.scopes "created" $created "createdKey" "token-scopes" "as" "token-scopes") }}
 {{- $scaler := include "muster.scalerSecret" . | fromYaml }}
 {{- include "muster.secretSource" (dict "ref" (dict "secret" $scaler.name "key" $scaler.key) "created" "" "as" "scaler-token") }}
+{{- $grants := include "muster.grants" . | fromYaml }}
+{{- include "muster.secretSource" (dict "ref" $grants.named "created" "" "as" "tokens") }}
+{{- include "muster.secretSource" (dict "ref" $grants.issuers "created" "" "as" "jwt-issuers") }}
 {{- with include "muster.masterTls" . }}
 - secret:
     name: {{ . | quote }}
@@ -113,8 +122,9 @@
 {{- define "muster.reservedSecrets" -}}
 {{- $tokens := .Values.tokens -}}
 {{- $alerts := include "muster.alerts" . | fromYaml -}}
+{{- $grants := include "muster.grants" . | fromYaml -}}
 {{- $names := include "muster.createdSecrets" . | fromYamlArray -}}
-{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) $alerts.webhook $alerts.signature }}{{ $names = append $names .secret }}{{ end -}}
+{{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) $alerts.webhook $alerts.signature $grants.named $grants.issuers }}{{ $names = append $names .secret }}{{ end -}}
 {{- $redis := .Values.redis -}}
 {{- range list $redis.embedded.password $redis.embedded.tls $redis.external.password $redis.external.clientCert }}{{ $names = append $names .secret }}{{ end -}}
 {{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}
