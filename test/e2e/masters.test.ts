@@ -478,9 +478,10 @@ withRedisServer('several masters on one Redis', () => {
       )
 
       const { length } = masters.all
-      await eventually('each master knows the others', async () =>
-        (await Promise.all(masters.all.map((fleet) => fleet.ok<{ masters: unknown[] }>('GET', '/me')))).every(
-          (me) => me.masters.length === length,
+      type Known = { readonly masters: readonly { readonly version: string | null }[] }
+      await eventually('each master knows the releases of the others', async () =>
+        (await Promise.all(masters.all.map((fleet) => fleet.ok<Known>('GET', '/me')))).every(
+          (me) => me.masters.length === length && me.masters.every(({ version }) => version !== null),
         ),
       )
       const views = await Promise.all(
