@@ -260,6 +260,8 @@ const CONTEXTS: readonly Json[] = [
     exposure: { type: 'ingress', host: 'a.b', tls: { certManager: { issuer: 'a' } } },
   },
   { trust: { configMap: 'a' } },
+  SCENARIOS['named-tokens'] as Json,
+  { master: { alerts: { webhook: { secret: 'a' }, signature: { secret: 'a' } } } },
   {
     tokens: {
       admin: { secret: 'a' },
