@@ -8,8 +8,8 @@
  *   answer N  raw node:http that returns N bytes for any request
  *   frames    a ws server that parses each frame, counts its outputs, and replies to `ping` frames with their number
  *   sockets   a ws server that keeps sockets and replies to `ping` frames
- *   steps P   the steps of a task: HTTP in, SET on the Redis at port P, HTTP out and a frame to each socket; when a socket
- *             replies with a frame, DEL on Redis, and a frame back
+ *   steps P   the steps of a task: HTTP in, SET on the Redis at port P, HTTP out and a frame to each socket; when a
+ *             socket replies with a frame, DEL on Redis, and a frame back
  *   notify P  HTTP in, one GET and one SET on the Redis at port P, a frame to the socket named in the path, HTTP out
  */
 import { createServer } from 'node:http'

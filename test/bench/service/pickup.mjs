@@ -133,7 +133,7 @@ const steps = (rate) => async (bench) => {
       const done = Promise.withResolvers()
       const warmUp = bench.count(WARM_UP.tasks)
       const count = bench.count(rate * SECONDS)
-      worker.on('message', (data) => {
+      worker.on('message', (/** @type {Buffer} */ data) => {
         const { type, id } = JSON.parse(data.toString())
         if (type === 'task') {
           tookMs.push(Math.max(0, nowMs() - (sentMs.get(id) ?? 0)))
