@@ -4,11 +4,21 @@
  */
 import { Type } from 'typebox'
 import { toCatalogEntry, toDescriptor } from '../../automation/index.ts'
-import { API_PREFIX, AutomationDescriptor, CatalogEntryBody, MeBody, toSeconds } from '../../protocol/index.ts'
+import {
+  API_PREFIX,
+  AutomationDescriptor,
+  CatalogEntryBody,
+  FleetError,
+  MAX_WAITING_PROBES,
+  MAX_WAIT_SECONDS,
+  MeBody,
+  toSeconds,
+} from '../../protocol/index.ts'
+import { sleep } from '../../runtime/index.ts'
 import type { MasterDeps, Part } from '../deps.ts'
 import type { MasterReleases } from '../master-releases.ts'
 import { permissionsOf, typesOf, workersOf, type Principal } from '../auth/index.ts'
-import { route, type Route } from '../http/index.ts'
+import { FairShare, route, type Route } from '../http/index.ts'
 
 export interface CatalogDeps extends MasterDeps {
   readonly version: string
@@ -68,8 +78,16 @@ function schemasRoute(schemas: ReadonlyMap<string, CatalogEntryBody>): Route {
   })
 }
 
-function tokenRoute({ backend, backendScheme, epoch, releases, settings, version }: CatalogDeps): Route {
+function tokenRoute({ backend, backendScheme, epoch, releases, settings, timers, version }: CatalogDeps): Route {
   const { durable, shared, pubsub } = backend.capabilities
+  const places = new FairShare(MAX_WAITING_PROBES)
+  const wait = async (seconds: number, principal: Principal, signal: AbortSignal): Promise<void> => {
+    if (places.check(principal) !== null)
+      throw new FleetError('OVERLOADED', 'too many requests of this kind wait; try again', { retryAfterSeconds: 1 })
+    places.take(principal)
+    await sleep(timers, seconds * 1_000, signal)
+    places.release(principal)
+  }
   return route({
     method: 'GET',
     path: `${API_PREFIX}/me`,
@@ -77,23 +95,39 @@ function tokenRoute({ backend, backendScheme, epoch, releases, settings, version
     needs: null,
     summary: 'Role, permissions and limits of this token.',
     response: MeBody,
-    handle: ({ principal }) => ({
-      body: {
-        role: principal.role,
-        automations: typesOf(principal),
-        version,
-        epoch: epoch.current,
-        backend: { scheme: backendScheme, durable, shared, pubsub },
-        limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
-        permissions: permissionsOf(principal),
-        name: principal.name ?? null,
-        ...limitsOf(principal),
-        features: [...releases.features],
-        ...(settings.environment === undefined ? {} : { environment: settings.environment }),
-        masters: releases.masters,
-      },
-    }),
+    long: true,
+    refuses: ['OVERLOADED'],
+    reads: {
+      prefer: `\`wait=20\` delays the response by 20 s, at most ${MAX_WAIT_SECONDS} s: a long poll that changes nothing.`,
+    },
+    handle: async ({ principal, header, signal }) => {
+      const seconds = waitPreference(header('prefer'))
+      if (seconds > 0) await wait(seconds, principal, signal)
+      return {
+        ...(seconds > 0 && { headers: { 'preference-applied': `wait=${seconds}` } }),
+        body: {
+          role: principal.role,
+          automations: typesOf(principal),
+          version,
+          epoch: epoch.current,
+          backend: { scheme: backendScheme, durable, shared, pubsub },
+          limits: { submit_rps_per_token: settings.submitRpsPerToken, max_body_bytes: settings.maxBodyBytes },
+          permissions: permissionsOf(principal),
+          name: principal.name ?? null,
+          ...limitsOf(principal),
+          features: [...releases.features],
+          ...(settings.environment === undefined ? {} : { environment: settings.environment }),
+          masters: releases.masters,
+        },
+      }
+    },
   })
+}
+
+/** The seconds of `Prefer: wait=20` (RFC 7240 section 4.3); 0 if the header has no such preference. */
+function waitPreference(header: string | undefined): number {
+  const [, seconds = '0'] = /(?:^|,)\s*wait\s*=\s*"?(\d{1,4})"?\s*(?:[,;]|$)/i.exec(header ?? '') ?? []
+  return Math.min(Number(seconds), MAX_WAIT_SECONDS)
 }
 
 /** What only some tokens have: their workers, when they expire, and the issuer of a JWT. */

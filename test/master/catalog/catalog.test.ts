@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { FEATURES, SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
-import { runMaster, SETTINGS, TOKENS } from '../../kit/running-master.ts'
+import { FEATURES, MAX_WAITING_PROBES, SCOPED_PERMISSIONS } from '../../../src/protocol/index.ts'
+import { eventually } from '../../kit/index.ts'
+import { runMaster, SETTINGS, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 
 describe('automations and catalog', () => {
   it('lists the descriptors of all types', async () => {
@@ -68,5 +69,40 @@ describe('me (D32)', () => {
     const master = await runMaster({ settings: { ...SETTINGS, environment } })
     for (const token of [TOKENS.admin, TOKENS.responder])
       expect((await master.call('GET', '/api/v1/me', { token })).json).toMatchObject({ environment })
+  })
+})
+
+describe('me with Prefer: wait (D218)', () => {
+  const me = async (master: TestMaster, prefer: string, token: string = TOKENS.worker) => {
+    const sinceMs = performance.now()
+    const { status, headers, json } = await master.call('GET', '/api/v1/me', { token, headers: { prefer } })
+    return { status, json, applied: headers.get('preference-applied'), tookMs: performance.now() - sinceMs }
+  }
+
+  it('responds after the time, with any token', async () => {
+    const master = await runMaster()
+    const { tookMs, ...rest } = await me(master, 'respond-async, wait=1')
+    expect(rest).toMatchObject({ status: 200, applied: 'wait=1', json: { role: 'worker' } })
+    expect(tookMs).toBeGreaterThan(990)
+  })
+
+  it.each(['', 'wait=', 'wait=-1', 'wait=1.5', 'wait=x', 'await=9', 'wait=99999', 'wait=0'])(
+    'responds immediately to "%s"',
+    async (prefer) => {
+      expect(await me(await runMaster(), prefer)).toMatchObject({ status: 200, applied: null })
+    },
+  )
+
+  it('refuses a token that has more than its share waiting, and ends the others when the master stops', async () => {
+    const master = await runMaster()
+    const share = MAX_WAITING_PROBES / 4
+    const waiting = Array.from({ length: share }, () => me(master, 'wait=30'))
+    await eventually('one more is refused', async () => (await me(master, 'wait=1')).status === 503)
+    expect(await me(master, 'wait=1', TOKENS.mailer)).toMatchObject({ status: 200, applied: 'wait=1' })
+    await master.stop()
+    for (const { status, tookMs } of await Promise.all(waiting)) {
+      expect(status).toBe(200)
+      expect(tookMs).toBeLessThan(29_000)
+    }
   })
 })
