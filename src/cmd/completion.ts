@@ -30,6 +30,7 @@ const COMMANDS: Commands = {
   nouns: NOUNS,
   optionsOf: (verb) => Object.values(optionsOf(verb)),
   helpOf: async (name) => (await SUBCOMMANDS[name]?.load())?.help?.() ?? '',
+  ownOptionsOf: async (name) => Object.values((await SUBCOMMANDS[name]?.load())?.OPTIONS ?? {}),
 }
 
 export function help(): string {

@@ -1,8 +1,15 @@
 /** @module cmd/subcommands  The subcommands of the command line, each with the modules that it loads when it runs. */
 
+import type { Options } from './admin/index.ts'
+
 export interface Subcommand {
   readonly summary: string
-  readonly load: () => Promise<{ run: (argv: readonly string[]) => Promise<number>; help?: () => string }>
+  readonly load: () => Promise<{
+    run: (argv: readonly string[]) => Promise<number>
+    help?: () => string
+    /** For the completion of their values; the help lists the options as well. */
+    OPTIONS?: Options
+  }>
 }
 
 /** The admin verbs of one noun, which print their own help. */
@@ -35,6 +42,10 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   completion: {
     summary: 'print the script that completes commands in bash, zsh or fish',
     load: () => import('./completion.ts'),
+  },
+  doctor: {
+    summary: 'check the connection to the master, proxies on the way, the token and the fleet',
+    load: () => import('./doctor/index.ts'),
   },
   store: { summary: 'show the layout, needs and masters of a store', load: () => import('./store.ts') },
   why: { summary: 'explain why a queue or a worker makes no progress', load: admin('why') },

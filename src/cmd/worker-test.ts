@@ -17,7 +17,7 @@ const rowId: Read<Row> = (word) => {
 
 const FORMATS = ['table', 'json'] as const
 
-const OPTIONS = {
+export const OPTIONS = {
   command: {
     name: 'command',
     value: 'COMMAND',

@@ -4,6 +4,7 @@ export {
   ABORT_ANNOTATION,
   ALL_STAGES,
   FLEET_WORKER_SETS,
+  FleetWorkerSetSpec,
   historyOfSet,
   isFailedPhase,
   PROMOTE_ANNOTATION,
@@ -11,5 +12,5 @@ export {
   revisionNameOf,
   type SetRevision,
 } from './fleetworkerset/index.ts'
-export { parseTenants } from './fleetworker/index.ts'
+export { FLEET_WORKERS, FleetWorkerSpec, parseTenants } from './fleetworker/index.ts'
 export { type OperatorOptions, type RunningOperator, startOperator } from './operator.ts'

@@ -30,6 +30,8 @@ export interface Commands {
   readonly optionsOf: (verb: Verb) => readonly Option[]
   /** @returns the help of a subcommand without verbs. */
   readonly helpOf: (subcommand: string) => Promise<string>
+  /** @returns the options of a subcommand without verbs; none if only its help lists them. */
+  readonly ownOptionsOf: (subcommand: string) => Promise<readonly Option[]>
 }
 
 /**
@@ -49,14 +51,18 @@ export async function candidatesOf(
 async function allOf(
   before: readonly string[],
   last: string,
-  { summaries, nouns, optionsOf, helpOf }: Commands,
+  { summaries, nouns, optionsOf, helpOf, ownOptionsOf }: Commands,
   known: Known,
 ): Promise<readonly Candidate[]> {
   const [subcommand, ...rest] = before
   if (subcommand === undefined) return Object.entries(summaries).map(([word, help]) => ({ word, help }))
   if (!Object.hasOwn(summaries, subcommand)) return []
   const noun = Object.hasOwn(nouns, subcommand) ? nouns[subcommand] : undefined
-  if (noun === undefined) return last.startsWith('-') ? flagsIn(await helpOf(subcommand)) : []
+  if (noun === undefined) {
+    const option = optionBefore(rest.at(-1), await ownOptionsOf(subcommand))
+    if (option !== undefined) return valuesOf(option, known)
+    return last.startsWith('-') ? flagsIn(await helpOf(subcommand)) : []
+  }
   const isSingle = noun.verbs.every(({ name }) => name === '')
   if (!isSingle && rest.length === 0) return noun.verbs.map(({ name, summary }) => ({ word: name, help: summary }))
   const [name, ...given] = isSingle ? ['', ...rest] : rest
@@ -84,8 +90,7 @@ async function ofVerb(
   { subcommand, given, last }: Typed,
   known: Known,
 ): Promise<readonly Candidate[]> {
-  const takesValue = (word: string | undefined): Option | undefined =>
-    options.find(({ name, short, value }) => value !== undefined && (word === `--${name}` || word === `-${short}`))
+  const takesValue = (word: string | undefined): Option | undefined => optionBefore(word, options)
   const option = takesValue(given.at(-1))
   if (option !== undefined) return valuesOf(option, known)
   if (last.startsWith('-')) return options.map(({ name, help }) => ({ word: `--${name}`, help }))
@@ -93,6 +98,10 @@ async function ofVerb(
   const kind = verb.operands.replaceAll(/[[\]…]/g, '').split(' ')[operands.length]
   return operandsOf(kind === 'NAME' ? `${subcommand} NAME` : kind, operands, last, known)
 }
+
+/** The option whose value follows this word. */
+const optionBefore = (word: string | undefined, options: readonly Option[]): Option | undefined =>
+  options.find(({ name, short, value }) => value !== undefined && (word === `--${name}` || word === `-${short}`))
 
 /** `table|json|yaml` are its values; a placeholder in capitals has none that are known. */
 async function valuesOf({ value = '' }: Option, known: Known): Promise<readonly Candidate[]> {

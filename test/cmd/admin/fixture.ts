@@ -27,7 +27,17 @@ const NO_CONTEXTS = '/nonexistent'
 /** Runs `muster …words`. A string is split at spaces. */
 export async function muster(url: string, words: string | readonly string[], terminal: Terminal = {}): Promise<Ran> {
   const [noun = '', ...rest] = typeof words === 'string' ? words.split(' ') : words
-  const ran = { code: -1, out: '', err: '', questions: [] as string[] }
+  const { io, printed } = terminalOf(url, terminal)
+  const code = await runAdmin(noun, rest, io)
+  return { code, ...printed }
+}
+
+/** A terminal, and what was printed on it. */
+export function terminalOf(
+  url: string,
+  terminal: Terminal = {},
+): { readonly io: Io; readonly printed: Omit<Ran, 'code'> } {
+  const ran = { out: '', err: '', questions: [] as string[] }
   const io: Io = {
     environment: {
       SVC_MASTER_URL: url,
@@ -54,8 +64,7 @@ export async function muster(url: string, words: string | readonly string[], ter
             return terminal.answer === true
           },
   }
-  ran.code = await runAdmin(noun, rest, io)
-  return ran
+  return { io, printed: ran }
 }
 
 export const lines = (text: string): string[] => text.trimEnd().split('\n')
