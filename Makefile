@@ -37,7 +37,7 @@ verify: .tools/ready ## Check types, format, lint, dead code, imports, language,
 dev: .tools/built ## Start a fleet on this machine: master, workers, dashboard (ARGS="--listen 127.0.0.1:9000")
 	@set -m; node dist/cmd/muster.js dev $(ARGS) || exit $$? # Its own process group: Ctrl-C reaches only the fleet, and make returns its exit code.
 test: .tools/built $(SBOM_LIBRARY) ## Run all tests; what the machine cannot install is a counted skip, or a failure with CI=true (idle machine: BUDGET_SLACK=1)
-	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check zsh fish
+	@hack/install-debian.sh redis-server chromium build-essential iproute2 nftables golang-go lua-check zsh fish nginx haproxy
 	@hack/install-python.sh
 	@hack/install-python.sh clients
 	@hack/install-runtimes.sh

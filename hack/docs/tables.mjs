@@ -4,6 +4,7 @@ import { buildCatalog } from '../../src/automation/index.ts'
 import { httpProbe, httpRequest } from '../../src/automations/index.ts'
 import { NOUNS } from '../../src/cmd/admin/index.ts'
 import { help as devHelp } from '../../src/cmd/dev.ts'
+import { CHECKS } from '../../src/cmd/doctor/index.ts'
 import { help as masterHelp } from '../../src/cmd/master.ts'
 import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as bootstrapHelp } from '../../src/cmd/bootstrap.ts'
@@ -260,6 +261,9 @@ function adminVerbs() {
   return table(['muster …', 'what', 'options'], rows)
 }
 
+const checkRow = ({ name, what, needs }) => [code(name), what, needs.map(code).join(', ')]
+const doctorChecks = () => table(['check', 'what it checks', 'needs'], CHECKS.map(checkRow))
+
 // ── The FleetWorker and the FleetWorkerSet ─────────────────────────────────────────────────────────────────────────
 
 /** `expanded`: objects whose own fields have rows too, such as `rollout.maxUnavailable`. */
@@ -368,6 +372,7 @@ export async function tables() {
       'operator-settings': settings(operatorHelp()),
       'bootstrap-settings': settings(bootstrapHelp()),
       'admin-verbs': adminVerbs(),
+      'doctor-checks': doctorChecks(),
       published: publishedBlock(publishedNames()),
       metrics: master.metrics,
       'operator-metrics': await fromOperator(),

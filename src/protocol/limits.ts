@@ -109,7 +109,7 @@ export const DEFAULT_MAX_OUTCOMES = 100_000
 export const MAX_OUTCOME_BYTES = 64 * 1_048_576
 /** Tasks that wait at one master for their end, in long polls of clients (D111). */
 export const MAX_WAITING_TASKS = 20_000
-/** Requests for `/me` that wait at one master because of `Prefer: wait` (D218). */
+/** Greatest number of requests for `/me` that wait at one master because of `Prefer: wait` (D218). */
 export const MAX_WAITING_PROBES = 200
 /**
  * What one step of the store reads for an inspection: a larger response is read in pieces, so that other calls run in

@@ -26,7 +26,7 @@ export function certificateFinding({ certificate, protocol, refusal, host, nowMs
   if (Date.parse(certificate.valid_from) > nowMs)
     return fail(
       'the certificate is not valid yet',
-      `it is valid from ${certificate.valid_from}, and the clock of this machine shows ${new Date(nowMs).toISOString()}`,
+      `it is valid from ${certificate.valid_from}; this machine has ${new Date(nowMs).toISOString()}`,
       `correct the clock of this machine, or ${replace}`,
     )
   if (checkServerIdentity(host, certificate) !== undefined)
@@ -50,7 +50,8 @@ const one = (name: string | readonly string[] | undefined): string =>
 
 function chainCause(certificate: DetailedPeerCertificate, refusal: string, caFrom: string | undefined): string {
   const trusted = caFrom === undefined ? 'the CAs of Node and NODE_EXTRA_CA_CERTS' : `the CAs of ${caFrom}`
-  return `its issuer ${issuerOf(certificate)} is not among ${trusted}, or the server does not send an intermediate (${refusal})`
+  const issuer = issuerOf(certificate)
+  return `its issuer ${issuer} is not among ${trusted}, or the server sends no intermediate (${refusal})`
 }
 
 const trust = (): string =>
@@ -63,7 +64,8 @@ export function tlsFinding(code: string, problem: string, { connection, port }: 
     return fail(
       `port ${port} does not use TLS`,
       'the response to the handshake is not TLS',
-      `use http in ${connection.from.masterUrl}, or the port with TLS (in nginx: listen 443 ssl; in haproxy: bind :443 ssl crt)`,
+      `use http in ${connection.from.masterUrl}, or the port with TLS ` +
+        '(in nginx: listen 443 ssl; in haproxy: bind :443 ssl crt)',
     )
   return fail(
     'the TLS handshake failed',

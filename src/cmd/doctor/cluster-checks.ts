@@ -24,7 +24,7 @@ export const crds: Check = {
   run: (session) => withCluster(session, checkDefinitions),
 }
 
-export const lease: Check = {
+export const operatorLease: Check = {
   name: 'operator-lease',
   what: 'with a kubeconfig: whether an operator holds its Lease',
   needs: ['crds'],

@@ -24,7 +24,7 @@ export const workers: Check = {
   run: async (session) => {
     if (!session.me.permissions.includes('read')) return skip('the token has no permission read')
     const reply = await session.overview()
-    const overview = reply.kind === 'response' && reply.status === 200 ? reply.json<OverviewBody>() : undefined
+    const overview = reply.kind === 'response' && reply.status === 200 ? (reply.json() as OverviewBody) : undefined
     if (overview === undefined)
       return fail('/overview is not readable', endOf(reply), 'look at the log of the master, which names the cause')
     const types = Object.entries(overview.automations)

@@ -1,4 +1,4 @@
-/** @module cmd/doctor/master-checks  Checks that the master responds, what it says about the token, its version and its clock. */
+/** @module cmd/doctor/master-checks  Checks the master: its response, view of the token, version and clock. */
 import type { MeBody } from '../../protocol/index.ts'
 import { VERSION } from '../version.ts'
 import { fail, ok, skip, warn, type Check, type Finding } from './check.ts'
@@ -24,21 +24,22 @@ export const healthz: Check = {
     return fail(
       '/healthz returns nothing',
       endOf(reply),
-      `look at the log of the master; in a proxy at ${directivesFor('upstream')}; ` +
-        'a port that uses TLS needs https in the URL',
+      'look at the log of the master; a port that uses TLS needs https in the URL; ' +
+        `for a proxy, ${directivesFor('upstream')}`,
     )
   },
 }
 
 function healthOf(reply: Response, { client, connection: { from, masterUrl } }: Session): Finding {
   const { status } = reply
-  const isOk = status === 200 && reply.json<{ readonly status?: unknown }>()?.status === 'ok'
+  const body = (reply.json() ?? {}) as { readonly status?: unknown }
+  const isOk = status === 200 && body.status === 'ok'
   if (isOk && reply.isOfMaster) return ok(`HTTP 200 in ${Math.round(reply.tookMs)} ms${through(client.product)}`)
   if (status >= 502 && status <= 504 && !reply.isOfMaster)
     return fail(
       `HTTP ${status} from the proxy`,
       'the proxy does not reach the master',
-      `check ${directivesFor('upstream', client.product)}, and whether the master runs`,
+      `check whether the master runs, and where the proxy looks for it: ${directivesFor('upstream', client.product)}`,
     )
   const location = reply.header('location')
   if (status >= 300 && status < 400 && location !== undefined)
@@ -52,7 +53,7 @@ function healthOf(reply: Response, { client, connection: { from, masterUrl } }: 
   return fail(
     `HTTP ${status}`,
     'the response is not that of a master, which returns {"status":"ok"} with Muster-Request-Id',
-    `correct host, port and path of ${from.masterUrl}; in a proxy check ${directivesFor('route', client.product)}`,
+    `correct host, port and path of ${from.masterUrl}; for a proxy, ${directivesFor('route', client.product)}`,
   )
 }
 
@@ -66,8 +67,12 @@ export const token: Check = {
     const { client, limits, connection } = session
     const reply = await client.send({ path: '/api/v1/me', timeoutMs: limits.stepMs })
     if (reply.kind !== 'response')
-      return fail('/me returns nothing', endOf(reply), `check ${directivesFor('route', client.product)}`)
-    const me = reply.json<MeBody>()
+      return fail(
+        '/me returns nothing',
+        endOf(reply),
+        `check the routes of the proxy: ${directivesFor('route', client.product)}`,
+      )
+    const me = reply.json() as MeBody | undefined
     if (reply.status === 200 && me?.role !== undefined) {
       session.me = me
       return tokenFinding(me, session)

@@ -27,7 +27,7 @@ export interface Response {
   readonly tookMs: number
   readonly header: (name: string) => string | undefined
   /** @returns the body; undefined if it is not JSON. */
-  readonly json: <T>() => T | undefined
+  readonly json: () => unknown
   /** Whether the master sent it, and not a proxy. */
   readonly isOfMaster: boolean
 }
@@ -132,15 +132,15 @@ export class ProbeClient {
       text,
       tookMs: this.#time.monotonicMs() - sinceMs,
       header,
-      json: <T>() => parsed<T>(text),
+      json: () => parsed(text),
       isOfMaster: header(MASTER_HEADER) !== undefined,
     }
   }
 }
 
-function parsed<T>(text: string): T | undefined {
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as T
+    return JSON.parse(text)
   } catch {
     return undefined
   }
@@ -153,7 +153,7 @@ function problemOf(error: unknown): string {
 
 /** What the master says about a failed call; the status if it says nothing. */
 export function detailOf({ status, json, isOfMaster }: Response): string {
-  const detail = json<{ readonly detail?: unknown }>()?.detail
+  const { detail } = (json() ?? {}) as { readonly detail?: unknown }
   return `HTTP ${status}${isOfMaster ? '' : ' from a proxy'}${typeof detail === 'string' ? `: ${detail}` : ''}`
 }
 

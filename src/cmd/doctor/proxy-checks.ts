@@ -77,16 +77,14 @@ function openSocket({ connection: { masterUrl, ca }, limits, io: { time } }: Ses
 
 export const events: Check = {
   name: 'events',
-  what: 'whether the event stream arrives unbuffered: its first byte within 2 s',
+  what: 'whether the event stream arrives unbuffered: its first byte within 2 s, at the second attempt at the latest',
   needs: ['token'],
   run: async (session) => {
-    const { client, limits, me, io } = session
-    if (!me.permissions.includes('read')) return skip('the token has no permission read')
-    const sentMs = io.time.wallMs()
-    // An id that no master knows begins the stream with an event that contains the time of the master.
-    const headers = { accept: 'text/event-stream', 'last-event-id': 'doctor' }
-    const request = { path: '/api/v1/events?workers=false', timeoutMs: limits.firstByteMs, headers }
-    const reply = await client.sendUntil(request, (text) => text.includes('"ts":'))
+    if (!session.me.permissions.includes('read')) return skip('the token has no permission read')
+    const first = await openStream(session) // Once more if it is late, because this machine may be busy.
+    const { reply, isStarted } = first.reply.kind === 'late' && !first.isStarted ? await openStream(session) : first
+    if (isStarted) return ok(`the first byte came within ${Math.ceil(reply.tookMs)} ms`)
+    const { client, limits } = session
     const remedy = `do not buffer responses: ${directivesFor('buffering', client.product)}`
     if (reply.kind === 'late')
       return fail(
@@ -94,13 +92,26 @@ export const events: Check = {
         'a proxy keeps the stream back until its buffer is full, so the dashboard and --follow show nothing',
         remedy,
       )
-    if (reply.kind !== 'response' || reply.status !== 200)
-      return fail('the event stream cannot be read', endOf(reply), remedyFor(reply, remedy))
-    const [, seconds] = /"ts":(\d+(?:\.\d+)?)/.exec(reply.text) ?? []
-    if (seconds !== undefined)
-      session.clockOffsetMs = Math.round(Number(seconds) * 1_000 - (sentMs + io.time.wallMs()) / 2)
-    return ok(`the first byte came after ${Math.round(reply.tookMs)} ms`)
+    return fail('the event stream cannot be read', endOf(reply), remedyFor(reply, remedy))
   },
+}
+
+/** Reads the stream up to the time of the master, which it stores. `isStarted`: whether a part of it arrived. */
+async function openStream(session: Session): Promise<{ readonly reply: Reply; readonly isStarted: boolean }> {
+  const { client, limits, io } = session
+  const sentMs = io.time.wallMs()
+  let isStarted = false
+  // An id that no master knows begins the stream with an event that contains the time of the master.
+  const headers = { accept: 'text/event-stream', 'last-event-id': 'doctor' }
+  const request = { path: '/api/v1/events?workers=false', timeoutMs: limits.firstByteMs, headers }
+  const reply = await client.sendUntil(request, (text) => {
+    isStarted = text.startsWith('retry:')
+    return text.includes('"ts":')
+  })
+  const [, seconds] = /"ts":(\d+(?:\.\d+)?)/.exec(reply.kind === 'response' ? reply.text : '') ?? []
+  if (isStarted && seconds !== undefined)
+    session.clockOffsetMs = Math.round(Number(seconds) * 1_000 - (sentMs + io.time.wallMs()) / 2)
+  return { reply, isStarted }
 }
 
 const remedyFor = (reply: Reply, remedy: string): string =>
@@ -131,7 +142,8 @@ export const body: Check = {
 
 function bodyFinding(reply: Reply, bytes: number, { client, me }: Session): Finding {
   const size = `a body of ${Math.floor(bytes / 1_024)} KiB`
-  const next = `permit bodies above SVC_MAX_BODY_BYTES (${me.limits.max_body_bytes}): ${directivesFor('body', client.product)}`
+  const directives = directivesFor('body', client.product)
+  const next = `permit bodies above SVC_MAX_BODY_BYTES (${me.limits.max_body_bytes}): ${directives}`
   if (reply.kind !== 'response') return fail(`${size} does not pass`, endOf(reply), next)
   if (reply.isOfMaster && reply.status === 400) return ok(`${size} passes`)
   if (reply.isOfMaster)

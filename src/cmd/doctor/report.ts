@@ -17,6 +17,9 @@ export const hasFailed = (results: readonly Result[]): boolean =>
   results.some(({ finding }) => finding.status === 'fail')
 
 export function jsonOf(results: readonly Result[]): string {
-  const checks = results.map(({ name, finding }) => ({ check: name, cause: null, next: null, ...finding }))
+  const checks = results.map(({ name, finding }) => {
+    const { status, text, cause, next } = { cause: null, next: null, ...finding }
+    return { check: name, status, text, cause, next }
+  })
   return `${JSON.stringify({ ok: !hasFailed(results), checks }, null, 2)}\n`
 }

@@ -68,7 +68,8 @@ export class Session {
 
   get port(): number {
     const { port, protocol } = this.connection.masterUrl
-    return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+    if (port !== '') return Number(port)
+    return protocol === 'https:' ? 443 : 80
   }
 
   /** Of the check `token`. */
@@ -92,7 +93,7 @@ export class Session {
     if (named !== undefined || !this.me.permissions.includes('read')) return named
     const reply = await this.overview()
     if (reply.kind !== 'response' || reply.status !== 200) return undefined
-    return Object.keys(reply.json<OverviewBody>()?.automations ?? {})[0]
+    return Object.keys((reply.json() as OverviewBody | undefined)?.automations ?? {})[0]
   }
 
   async close(): Promise<void> {

@@ -20,8 +20,8 @@ export const settings: Check = {
     if (environment['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return ok(text)
     return warn(
       text,
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches the verification of certificates off, so anyone on the way can read the token',
-      'unset NODE_TLS_REJECT_UNAUTHORIZED, and give the CA: muster context set NAME --ca-file FILE, or NODE_EXTRA_CA_CERTS=FILE',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches the verification of certificates off, so a stranger can read the token',
+      'unset it, and give the CA: muster context set NAME --ca-file FILE, or NODE_EXTRA_CA_CERTS=FILE',
     )
   },
 }

@@ -98,7 +98,7 @@ function tokenRoute({ backend, backendScheme, epoch, releases, settings, timers,
     long: true,
     refuses: ['OVERLOADED'],
     reads: {
-      prefer: `\`wait=20\` delays the response by 20 s, at most ${MAX_WAIT_SECONDS} s: a long poll that changes nothing.`,
+      prefer: `\`wait=20\` delays the response by 20 s, at most ${MAX_WAIT_SECONDS} s: a long poll without effect.`,
     },
     handle: async ({ principal, header, signal }) => {
       const seconds = waitPreference(header('prefer'))

@@ -76,6 +76,8 @@ for (const shell of Object.keys(SHELLS))
       expect(await offered(shell, ['workers', 'drain', '--yes', 'mailer/m'])).toEqual(['mailer/m-7', 'mailer/m-8'])
       expect(await offered(shell, ['why', 'mailer', 'm-8'])).toEqual(['m-8'])
       expect(await offered(shell, ['master', '--lis'])).toEqual(['--listen'])
+      expect(await offered(shell, ['doctor', '--mas'])).toEqual(['--master-url'])
+      expect(await offered(shell, ['doctor', '-o', ''])).toEqual(['json', 'table'])
       expect(await offered(shell, ['nonsense', 'x'])).toEqual([])
     })
 

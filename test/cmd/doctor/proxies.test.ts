@@ -1,5 +1,5 @@
 /**
- * `muster doctor` through real nginx and haproxy, each with one defect: the finding names the directive. All of them are
+ * `muster doctor` through real nginx and haproxy, each with one defect: the finding names the directive. All are
  * checked at the same time, because the long poll takes 20 s.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'

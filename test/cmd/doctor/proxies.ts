@@ -55,7 +55,7 @@ function nginxConfig(doors: readonly Placed[], master: string, scratch: string):
   )
   const http = [`access_log off;\n`, ...temporary, shared, ...servers].join('')
   const user = process.getuid?.() === 0 ? 'user root;\n' : ''
-  return `${user}daemon off;\nworker_processes 1;\npid ${scratch}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}}\n`
+  return `${user}daemon off;\npid ${scratch}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}}\n`
 }
 
 /** The `frontend` and `backend` of the file once for each port, with the timeouts of its `defaults`. */
