@@ -37,8 +37,8 @@ export const websocket: Check = {
     if (isBusy)
       return warn(
         'HTTP 503 from the master',
-        'the master admits no further socket: many workers connect, or SVC_MAX_SOCKETS is reached',
-        'repeat in a minute; then look at svc_control_handshakes_waiting and SVC_MAX_SOCKETS',
+        'the master admits no socket now, because it starts or stops',
+        'repeat in a minute; then look at the log of the master',
       )
     return fail(`HTTP ${status} instead of 101`, 'the headers Upgrade and Connection did not reach the master', next)
   },

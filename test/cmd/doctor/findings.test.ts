@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { isException } from '../../../src/cmd/doctor/settings-checks.ts'
 import { systemTime } from '../../../src/runtime/index.ts'
 import { register } from '../../client/fixture.ts'
@@ -208,6 +208,19 @@ describe('the way to the master', () => {
     )
     expect(diagnosis.named('fail')).toEqual(['healthz'])
     expect(saidBy(diagnosis, 'healthz')).toMatch(expected)
+  })
+})
+
+describe('the control channel', () => {
+  it('that is closed with another code fails', async () => {
+    const imitation = createServer((_request, response) =>
+      response.writeHead(200, { 'muster-request-id': 'r' }).end('{"status":"ok"}'),
+    ).listen(0, '127.0.0.1')
+    servers.push(imitation)
+    await once(imitation, 'listening')
+    new WebSocketServer({ server: imitation }).on('connection', (socket) => socket.close(1011))
+    const diagnosis = await doctor(`http://127.0.0.1:${(imitation.address() as AddressInfo).port}`)
+    expect(diagnosis.of('websocket')).toMatchObject({ status: 'fail', text: expect.stringContaining('1011') })
   })
 })
 

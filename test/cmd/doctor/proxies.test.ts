@@ -175,6 +175,12 @@ for (const program of PROGRAMS)
       it.skip(`${lacks} is not installed`, () => undefined)
       return
     }
+    it('counts the remaining days of a certificate, and warns of few', () => {
+      const correct = diagnoses.get(`${program} correct`)
+      expect(correct?.named('warn')).toEqual(['tls', 'store'])
+      expect(correct?.of('tls')?.text).toMatch(/^TLSv1\.\d, certificate of ca for 127\.0\.0\.1, 1 day left$/)
+    })
+
     it.each(CASES[program])('$name', ({ name, fails, names = [], skips = [] }) => {
       const diagnosis = diagnoses.get(`${program} ${name}`)
       const context = JSON.stringify(diagnosis?.checks, null, 2)
