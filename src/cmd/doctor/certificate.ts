@@ -37,7 +37,8 @@ export function certificateFinding({ certificate, protocol, refusal, host, nowMs
     )
   if (refusal !== null) return fail('the certificate is not trusted', chainCause(certificate, refusal, caFrom), trust())
   const days = Math.floor((endsAtMs - nowMs) / DAY_MS)
-  const text = `${protocol}, certificate of ${issuerOf(certificate)} for ${host}, ${days} ${days === 1 ? 'day' : 'days'} left`
+  const left = days === 1 ? '1 day left' : `${days} days left`
+  const text = `${protocol}, certificate of ${issuerOf(certificate)} for ${host}, ${left}`
   return days < SOON_DAYS ? warn(text, `it is valid until ${date}`, replace) : ok(text)
 }
 

@@ -120,7 +120,7 @@ interface HandshakeOptions {
   readonly time: Time
 }
 
-export type Shaken =
+type Shaken =
   | {
       readonly kind: 'shaken'
       readonly certificate: DetailedPeerCertificate

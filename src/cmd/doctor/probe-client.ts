@@ -152,7 +152,7 @@ function problemOf(error: unknown): string {
 }
 
 /** What the master says about a failed call; the status if it says nothing. */
-export function detailOf({ status, json, isOfMaster }: Response): string {
+function detailOf({ status, json, isOfMaster }: Response): string {
   const { detail } = (json() ?? {}) as { readonly detail?: unknown }
   return `HTTP ${status}${isOfMaster ? '' : ' from a proxy'}${typeof detail === 'string' ? `: ${detail}` : ''}`
 }

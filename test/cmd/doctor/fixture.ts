@@ -4,7 +4,7 @@ import type { Limits } from '../../../src/cmd/doctor/session.ts'
 import { SLACK } from '../../kit/index.ts'
 import { terminalOf, type Terminal } from '../admin/fixture.ts'
 
-export interface Checked {
+interface Checked {
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail' | 'skip'
   readonly text: string
@@ -22,7 +22,7 @@ export interface Diagnosis {
 }
 
 /** A machine that runs other tests may be slow to send the first byte. */
-export const LIMITS: Partial<Limits> = { firstByteMs: 2_000 * SLACK, stepMs: 5_000 * SLACK, upgradeMs: 15_000 * SLACK }
+const LIMITS: Partial<Limits> = { firstByteMs: 2_000 * SLACK, stepMs: 5_000 * SLACK, upgradeMs: 15_000 * SLACK }
 /** No kubeconfig of the person who runs the tests is used. */
 const NO_HOME = { HOME: '/nonexistent' }
 
