@@ -65,7 +65,6 @@ const taskRows = (l) => [
     'the one that expires first is removed',
   ],
   ['tasks that clients wait for at one master', count(l.MAX_WAITING_TASKS), '', '503'],
-  ['requests for `/me` that wait at one master', count(l.MAX_WAITING_PROBES), '', '503 with `Retry-After`'],
   [
     'labels of a task; value of one; `tracestate`',
     `${l.MAX_LABELS_PER_TASK}; ${l.MAX_LABEL_CHARS} characters; ${l.MAX_TRACESTATE_CHARS} characters`,
@@ -110,6 +109,7 @@ const streamRows = (l) => [
     '',
     '`reset`; `reset`; 503',
   ],
+  ['requests for `/me` that wait at one master', count(l.MAX_WAITING_PROBES), '', '503 with `Retry-After`'],
   ['event streams of one token; reserved for admin and workers', 'a quarter; a tenth', '', '503'],
   [
     'bus streams of a worker id; of a master',
