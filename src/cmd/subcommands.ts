@@ -74,4 +74,5 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary: 'list, choose, change or remove contexts: masters and where their tokens come from',
     load: admin('context'),
   },
+  version: { summary: 'print the versions of this command and of the master', load: admin('version') },
 }

@@ -14,7 +14,13 @@ import { contextNoun } from './contexts/noun.ts'
 import { dead } from './dead.ts'
 import { explain } from './explain.ts'
 import type { Io } from './io.ts'
-import { CLUSTER_OPTIONS, COMMON_OPTIONS, CONNECTION_SETTINGS, DEFAULT_TIMEOUT_SECONDS } from './options.ts'
+import {
+  CLUSTER_OPTIONS,
+  COMMON_OPTIONS,
+  CONNECTION_SETTINGS,
+  DEFAULT_TIMEOUT_SECONDS,
+  OUTPUT_OPTIONS,
+} from './options.ts'
 import { operations } from './operations.ts'
 import { output } from './output.ts'
 import { parseWords, type Parsed } from './parse.ts'
@@ -25,6 +31,8 @@ import { tasks } from './tasks.ts'
 import {
   EXIT,
   Failure,
+  findVerb,
+  isSingle,
   type ClusterVerb,
   type Noun,
   type OptionValues,
@@ -32,6 +40,7 @@ import {
   type RemoteVerb,
   type Verb,
 } from './verb.ts'
+import { versionNoun } from './version.ts'
 import { whyNoun } from './why.ts'
 import { workers } from './workers.ts'
 
@@ -50,18 +59,17 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   operations,
   audit: auditNoun,
   context: contextNoun,
+  version: versionNoun,
 }
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h')
 
-/** Whether the noun has one verb without a name: `muster why TYPE`. */
-const isSingle = (verbs: readonly Verb[]): boolean => verbs.every(({ name }) => name === '')
-
 /** Runs `muster NOUN …words`. Resolves with the exit code; never rejects. */
 export async function runAdmin(noun: string, words: readonly string[], io: Io): Promise<number> {
-  const { verbs } = NOUNS[noun] as Noun
-  const [name, ...rest] = isSingle(verbs) ? ['', ...words] : words
-  const found = verbs.find((each) => each.name === name || (name !== undefined && each.formerName === name))
+  const ofNoun = NOUNS[noun] as Noun
+  const { verbs } = ofNoun
+  const [name, ...rest] = isSingle(ofNoun) ? ['', ...words] : words
+  const found = name === undefined ? undefined : findVerb(ofNoun, name)
   if (name === undefined || name === '--help' || name === '-h' || (found !== undefined && wantsHelp(rest))) {
     io.out(found === undefined ? nounHelp(noun) : verbHelp(noun, found))
     return EXIT.OK
@@ -95,10 +103,13 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
   }
 }
 
-const OPTIONS_OF = { remote: COMMON_OPTIONS, cluster: CLUSTER_OPTIONS, local: {} } as const
-
 /** All options of a verb, with those that every verb of its kind has. */
-export const optionsOf = ({ kind, options }: Verb): Options => ({ ...options, ...OPTIONS_OF[kind] })
+export function optionsOf(verb: Verb): Options {
+  const { options } = verb
+  if (verb.kind === 'remote') return { ...options, ...COMMON_OPTIONS }
+  if (verb.kind === 'cluster') return { ...options, ...CLUSTER_OPTIONS }
+  return verb.prints === true ? { ...options, ...OUTPUT_OPTIONS } : options
+}
 
 async function runVerb(verb: Verb, parsed: Parsed, io: Io, opened: (connection: Connection) => void): Promise<number> {
   if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io, opened)
@@ -106,7 +117,10 @@ async function runVerb(verb: Verb, parsed: Parsed, io: Io, opened: (connection: 
   const all = [...faults, ...countFaults(verb, operands)]
   if (all.length > 0) throw new SettingsError(all)
   const options = values as OptionValues<Options>
-  return verb.kind === 'local' ? verb.run({ operands, options, io }) : runClusterVerb(verb, operands, options, io)
+  if (verb.kind === 'cluster') return runClusterVerb(verb, operands, options, io)
+  const { format } = options as Partial<OptionValues<typeof OUTPUT_OPTIONS>>
+  const printer = new Printer(verb.prints === true ? (format ?? 'table') : 'table', io)
+  return verb.run({ operands, options, io, printer, opened })
 }
 
 /** The client of the API server is large, so only these verbs load it. */
@@ -176,9 +190,14 @@ function nounHelp(noun: string): string {
   return (
     `muster ${noun}: ${summary}\n\n` +
     `${listed}\n\nExamples\n${examples}\n\n` +
-    (verbs.some(({ kind }) => kind === 'remote') ? connectionHelp() : CLUSTER_HELP) +
+    kindHelp(verbs) +
     `muster ${noun} VERB --help prints the options of a verb.\n`
   )
+}
+
+function kindHelp(verbs: readonly Verb[]): string {
+  if (verbs.some(({ kind }) => kind === 'remote')) return connectionHelp()
+  return verbs.some(({ kind }) => kind === 'cluster') ? CLUSTER_HELP : `${LOCAL_HELP}\n`
 }
 
 function verbHelp(noun: string, verb: Verb): string {
@@ -191,10 +210,12 @@ function verbHelp(noun: string, verb: Verb): string {
   const tail = {
     remote: () => `${formatHelp(verb)}\n\n${connectionHelp()}`,
     cluster: () => `${formatHelp(verb)}\n\n${CLUSTER_HELP}`,
-    local: () => 'It needs no master.\n',
+    local: () => LOCAL_HELP,
   }[verb.kind]()
+  const { aliases = [] } = verb
+  const otherNames = aliases.length === 0 ? '' : `Also: ${aliases.join(', ')}\n\n`
   return (
-    `muster ${noun} ${usageOf(verb)}\n\n${verb.summary}\n\n${examples}\n\n` +
+    `${`muster ${noun} ${usageOf(verb)}`.trimEnd()}\n\n${verb.summary}\n\n${otherNames}${examples}\n\n` +
     `${options.map(({ forms, help }) => `  ${forms.padEnd(width)}  ${help}`).join('\n')}\n\n` +
     tail
   )
@@ -216,6 +237,7 @@ const connectionHelp = (): string =>
   `${describeSettings(CONNECTION_SETTINGS)}\n` +
   'Without them, the current context is used, or that of MUSTER_CONTEXT or --context: muster context --help\n\n' +
   EXIT_HELP
+const LOCAL_HELP = 'It needs no master.\n'
 const CLUSTER_HELP =
   'It needs no master. It uses KUBECONFIG, ~/.kube/config, or the service account of its pod, as kubectl does.\n\n' +
   EXIT_HELP

@@ -26,6 +26,7 @@ type Read = (page: { readonly n: number; readonly before?: number }) => Promise<
 
 const ls = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: '',
   least: 0,
   most: 0,

@@ -30,6 +30,7 @@ const FIELD_COLUMNS: readonly Column<[string, Field]>[] = [
 
 const automationsLs = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: '[TYPE]',
   least: 0,
   most: 1,

@@ -47,6 +47,7 @@ const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
 
 const deadLs = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: 'TYPE',
   least: 1,
   most: 1,
@@ -270,6 +271,7 @@ const edit = verb({
 const remove = verb({
   name: 'remove',
   formerName: 'clear',
+  aliases: ['delete', 'rm'],
   operands: 'TYPE',
   least: 1,
   most: 1,

@@ -26,6 +26,7 @@ const COLUMNS: readonly Column<OperationShown>[] = [
 
 const operationsLs = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: '[TYPE]',
   least: 0,
   most: 1,

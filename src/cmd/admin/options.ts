@@ -21,6 +21,17 @@ export const CONNECTION_SETTINGS = {
 
 export const DEFAULT_TIMEOUT_SECONDS = 60
 
+/** Options of what is printed. */
+export const OUTPUT_OPTIONS = {
+  format: {
+    name: 'output',
+    short: 'o',
+    value: FORMATS.join('|'),
+    help: 'Output format.',
+    read: oneOf(...FORMATS),
+  },
+} as const satisfies Record<string, Option>
+
 export const COMMON_OPTIONS = {
   context: {
     name: 'context',
@@ -29,13 +40,7 @@ export const COMMON_OPTIONS = {
     read: text,
   },
   masterUrl: { name: 'master-url', value: 'URL', help: 'URL of the master (default SVC_MASTER_URL).', read: text },
-  format: {
-    name: 'output',
-    short: 'o',
-    value: FORMATS.join('|'),
-    help: 'Output format.',
-    read: oneOf(...FORMATS),
-  },
+  ...OUTPUT_OPTIONS,
   timeout: {
     name: 'timeout',
     value: 'SECONDS',
@@ -54,7 +59,7 @@ export const CLUSTER_OPTIONS = {
     help: 'Namespace of the set (default: that of the kubeconfig context).',
     read: kubeName,
   },
-  format: COMMON_OPTIONS.format,
+  ...OUTPUT_OPTIONS,
 } as const satisfies Record<string, Option>
 
 export const count = (help: string) => ({ name: 'n', short: 'n', value: 'N', help, read: integer(1, MAX_N) }) as const

@@ -25,6 +25,7 @@ const POOL_COLUMNS: readonly Column<Pool>[] = [
 
 const poolsLs = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: '[NAME]',
   least: 0,
   most: 1,

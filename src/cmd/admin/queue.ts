@@ -23,6 +23,7 @@ const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
 
 const queueLs = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: 'TYPE',
   least: 1,
   most: 1,

@@ -121,6 +121,7 @@ const LIST_OPTIONS = {
 
 const ls = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: 'TYPE',
   least: 1,
   most: 1,

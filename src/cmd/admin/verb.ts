@@ -4,6 +4,7 @@
  */
 import type { MasterClient } from '../../client/index.ts'
 import type { Read } from '../settings.ts'
+import type { Connection } from './contexts/connection.ts'
 import type { Io } from './io.ts'
 import type { Printer } from './printer.ts'
 import type { SetClient } from './rollout/set-client.ts'
@@ -47,8 +48,10 @@ export interface Invocation<O extends Options = Options> {
 
 interface VerbBase<O extends Options> {
   readonly name: string
-  /** A name of an earlier release, which still works. */
+  /** A name of an earlier release, which still works. The help does not show it. */
   readonly formerName?: string
+  /** Names that users of other commands try. The help shows them. */
+  readonly aliases?: readonly string[]
   /** The operands, as the help shows them: `TYPE/ID`, `TYPE [TASK]`, `FIELD=VALUE…`. */
   readonly operands: string
   readonly least: number
@@ -72,16 +75,20 @@ interface LocalInvocation<O extends Options> {
   readonly operands: readonly string[]
   readonly options: OptionValues<O>
   readonly io: Io
+  readonly printer: Printer
+  /** To be called with a connection that the verb opens. It is named in error messages, and closed after the verb. */
+  readonly opened: (connection: Connection) => void
 }
 
 interface LocalVerbRow<O extends Options> extends VerbBase<O> {
+  /** Prints with the printer, and has the options of the output too. */
+  readonly prints?: true
   /** Resolves with the exit code. */
   readonly run: (call: LocalInvocation<O>) => Promise<number>
 }
 
-export interface ClusterInvocation<O extends Options = Options> extends LocalInvocation<O> {
+export interface ClusterInvocation<O extends Options = Options> extends Omit<LocalInvocation<O>, 'opened'> {
   readonly sets: SetClient
-  readonly printer: Printer
 }
 
 interface ClusterVerbRow<O extends Options> extends VerbBase<O> {
@@ -124,6 +131,14 @@ export interface Noun {
   readonly summary: string
   readonly verbs: readonly Verb[]
 }
+
+/** Whether a noun has one verb without a name: `muster why TYPE`. */
+export const isSingle = ({ verbs }: Noun): boolean => verbs.every(({ name }) => name === '')
+
+/** Finds a verb by its name, an alias or the name that it had in an earlier release. */
+export const findVerb = ({ verbs }: Noun, name: string): Verb | undefined =>
+  verbs.find((each) => each.name === name) ??
+  verbs.find(({ aliases = [], formerName }) => formerName === name || aliases.includes(name))
 
 /** Ends a verb with an error message and an exit code (D42). `why` is printed as `cause:`, `next` as `next:`. */
 export class Failure extends Error {

@@ -47,6 +47,7 @@ function labelsText(labels: WorkerBody['labels'] = {}): string | null {
 
 const ls = verb({
   name: 'ls',
+  aliases: ['list'],
   operands: '[TYPE]',
   least: 0,
   most: 1,
@@ -149,6 +150,7 @@ async function isGone(client: MasterClient, { type, id }: WorkerName): Promise<b
 
 const forget = verb({
   name: 'forget',
+  aliases: ['delete', 'rm'],
   operands: 'TYPE/ID',
   least: 1,
   most: 1,

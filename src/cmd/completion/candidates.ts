@@ -3,7 +3,7 @@
  * Finds what may stand at the cursor: a subcommand, a verb, an option or one of its values, or an operand. Subcommands,
  * verbs and options are the same tables from which `--help` is printed; types, workers and pools come from the master.
  */
-import type { Noun, Option, Verb } from '../admin/index.ts'
+import { findVerb, isSingle, type Noun, type Option, type Verb } from '../admin/index.ts'
 
 export interface Candidate {
   readonly word: string
@@ -63,10 +63,10 @@ async function allOf(
     if (option !== undefined) return valuesOf(option, known)
     return last.startsWith('-') ? flagsIn(await helpOf(subcommand)) : []
   }
-  const isSingle = noun.verbs.every(({ name }) => name === '')
-  if (!isSingle && rest.length === 0) return noun.verbs.map(({ name, summary }) => ({ word: name, help: summary }))
-  const [name, ...given] = isSingle ? ['', ...rest] : rest
-  const verb = noun.verbs.find((each) => each.name === name)
+  if (!isSingle(noun) && rest.length === 0)
+    return noun.verbs.map(({ name, summary }) => ({ word: name, help: summary }))
+  const [name = '', ...given] = isSingle(noun) ? ['', ...rest] : rest
+  const verb = findVerb(noun, name)
   return verb === undefined ? [] : ofVerb(verb, optionsOf(verb), { subcommand, given, last }, known)
 }
 

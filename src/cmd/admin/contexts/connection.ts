@@ -78,6 +78,12 @@ export async function findConnection(
   return fromContext(context, chosen, flags, io)
 }
 
+/** Whether a flag, the environment or the file of contexts names a master. */
+export async function isConfigured(flags: ConnectionFlags, io: Io): Promise<boolean> {
+  const { kind } = await chooseContext(flags, io)
+  return kind !== 'none' || flags.masterUrl !== undefined || has(io.environment, 'SVC_MASTER_URL')
+}
+
 async function chooseContext({ context, masterUrl }: ConnectionFlags, io: Io): Promise<Chosen> {
   const { environment } = io
   if (context !== undefined) return { kind: 'context', file: await readContexts(io), name: context, isExplicit: true }

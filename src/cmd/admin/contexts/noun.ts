@@ -2,8 +2,7 @@
 import { resolve } from 'node:path'
 import { flag, kubeName, masterUrl, text } from '../../readers.ts'
 import { SettingsError } from '../../settings.ts'
-import { COMMON_OPTIONS } from '../options.ts'
-import { Printer, type Column } from '../printer.ts'
+import type { Column } from '../printer.ts'
 import { EXIT, Failure, localVerb, type Noun, type OptionValues, type Options } from '../verb.ts'
 import {
   contextName,
@@ -49,13 +48,15 @@ function tokenText({ context, faults }: Row): string | null {
 
 const ls = localVerb({
   name: 'ls',
+  aliases: ['list'],
+  prints: true,
   operands: '',
   least: 0,
   most: 0,
   summary: 'Lists the contexts: masters, and where their tokens come from.',
   examples: ['', '-o yaml'],
-  options: { format: COMMON_OPTIONS.format },
-  run: async ({ options, io }) => {
+  options: {},
+  run: async ({ io, printer }) => {
     const { path, current, contexts } = await readContexts(io)
     const chosen = io.environment['MUSTER_CONTEXT'] || current
     const rows = Object.entries(contexts).map(([name, context]) => ({
@@ -64,7 +65,6 @@ const ls = localVerb({
       context,
       faults: faultsOf(context),
     }))
-    const printer = new Printer(options.format ?? 'table', io)
     await printer.rows(rows, COLUMNS, { current, contexts })
     if (rows.length === 0) printer.note(`${path} has no context; create one: muster context set NAME --help`)
     return EXIT.OK
@@ -90,6 +90,7 @@ const use = localVerb({
 
 const rm = localVerb({
   name: 'rm',
+  aliases: ['delete', 'remove'],
   operands: 'CONTEXT',
   least: 1,
   most: 1,
