@@ -3,7 +3,7 @@
  * Runs the admin verbs (D42, D61): `muster NOUN VERB OPERANDS… --options`. Finds the verb, parses its arguments and
  * runs it against the master. Every failure becomes a message on stderr and an exit code.
  */
-import { describeSettings, nearest, SettingsError } from '../settings.ts'
+import { describeSettings, nearest, SettingsError, type SettingFault } from '../settings.ts'
 import { alertsNoun } from './alerts.ts'
 import { auditNoun } from './audit.ts'
 import { automations } from './catalog.ts'
@@ -19,12 +19,13 @@ import {
   COMMON_OPTIONS,
   CONNECTION_SETTINGS,
   DEFAULT_TIMEOUT_SECONDS,
+  NAMELESS_FORMAT,
   OUTPUT_OPTIONS,
 } from './options.ts'
 import { operations } from './operations.ts'
 import { output } from './output.ts'
 import { parseWords, type Parsed } from './parse.ts'
-import { Printer } from './printer.ts'
+import { openPrinter, Printer } from './printer.ts'
 import { queue } from './queue.ts'
 import { rollout } from './rollout/noun.ts'
 import { tasks } from './tasks.ts'
@@ -33,6 +34,7 @@ import {
   Failure,
   findVerb,
   isSingle,
+  type ClusterInvocation,
   type ClusterVerb,
   type Noun,
   type OptionValues,
@@ -103,47 +105,61 @@ export async function runAdmin(noun: string, words: readonly string[], io: Io): 
   }
 }
 
+const OPTIONS_OF = { remote: COMMON_OPTIONS, cluster: CLUSTER_OPTIONS, local: OUTPUT_OPTIONS } as const
+
 /** All options of a verb, with those that every verb of its kind has. */
 export function optionsOf(verb: Verb): Options {
-  const { options } = verb
-  if (verb.kind === 'remote') return { ...options, ...COMMON_OPTIONS }
-  if (verb.kind === 'cluster') return { ...options, ...CLUSTER_OPTIONS }
-  return verb.prints === true ? { ...options, ...OUTPUT_OPTIONS } : options
+  const { kind, options } = verb
+  if (kind === 'local' && verb.prints !== true) return options
+  const format = verb.names === undefined ? { format: NAMELESS_FORMAT } : {}
+  return { ...options, ...OPTIONS_OF[kind], ...format }
 }
 
-async function runVerb(verb: Verb, parsed: Parsed, io: Io, opened: (connection: Connection) => void): Promise<number> {
-  if (verb.kind === 'remote') return runRemoteVerb(verb, parsed, io, opened)
-  const { operands, values, faults } = parsed
-  const all = [...faults, ...countFaults(verb, operands)]
-  if (all.length > 0) throw new SettingsError(all)
-  const options = values as OptionValues<Options>
-  if (verb.kind === 'cluster') return runClusterVerb(verb, operands, options, io)
-  const { format } = options as Partial<OptionValues<typeof OUTPUT_OPTIONS>>
-  const printer = new Printer(verb.prints === true ? (format ?? 'table') : 'table', io)
+type Opened = (connection: Connection) => void
+
+async function runVerb(verb: Verb, parsed: Parsed, io: Io, opened: Opened): Promise<number> {
+  const { printer, faults: ofFormat } = await printerOf(verb, parsed, io)
+  const faults = [...parsed.faults, ...ofFormat, ...countFaults(verb, parsed.operands)]
+  if (verb.kind === 'remote') return runRemoteVerb(verb, { ...parsed, faults }, { io, printer, opened })
+  if (faults.length > 0) throw new SettingsError(faults)
+  const { operands } = parsed
+  const options = parsed.values as OptionValues<Options>
+  if (verb.kind === 'cluster') return runClusterVerb(verb, { operands, options, io, printer })
   return verb.run({ operands, options, io, printer, opened })
 }
 
-/** The client of the API server is large, so only these verbs load it. */
-async function runClusterVerb(
-  verb: ClusterVerb,
-  operands: readonly string[],
-  options: OptionValues<Options>,
+type OutputValues = Partial<OptionValues<typeof OUTPUT_OPTIONS>>
+
+/** The printer of a verb. An expression with a fault is known before any request is sent. */
+async function printerOf(
+  verb: Verb,
+  { values }: Parsed,
   io: Io,
-): Promise<number> {
-  const { namespace, format } = options as OptionValues<typeof CLUSTER_OPTIONS>
+): Promise<{ readonly printer: Printer; readonly faults: readonly SettingFault[] }> {
+  const usual = (verb.kind === 'remote' ? verb.format : undefined) ?? 'table'
+  if (verb.kind === 'local' && verb.prints !== true) return { printer: new Printer(usual, io), faults: [] }
+  const { format = usual, noHeaders = false } = values as OutputValues
+  try {
+    return { printer: await openPrinter(format, io, { hasHeads: !noHeaders }), faults: [] }
+  } catch (error) {
+    return { printer: new Printer(usual, io), faults: [{ name: '-o', problem: (error as Error).message }] }
+  }
+}
+
+/** The client of the API server is large, so only these verbs load it. */
+async function runClusterVerb(verb: ClusterVerb, call: Omit<ClusterInvocation, 'sets'>): Promise<number> {
+  const { namespace } = call.options as OptionValues<typeof CLUSTER_OPTIONS>
   const { withSets } = await import('./rollout/set-client.ts')
-  const printer = new Printer(format ?? 'table', io)
-  return withSets(namespace, io.time, (sets) => verb.run({ operands, options, io, sets, printer }))
+  return withSets(namespace, call.io.time, (sets) => verb.run({ ...call, sets }))
 }
 
 async function runRemoteVerb(
   verb: RemoteVerb,
   { operands, values, faults }: Parsed,
-  io: Io,
-  opened: (connection: Connection) => void,
+  { io, printer, opened }: { readonly io: Io; readonly printer: Printer; readonly opened: Opened },
 ): Promise<number> {
   const common = values as OptionValues<typeof COMMON_OPTIONS>
-  const connection = await findConnection(common, io, { faults: [...faults, ...countFaults(verb, operands)] })
+  const connection = await findConnection(common, io, { faults })
   opened(connection)
   const timeoutMs = (common.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1_000
   const client = clientOf(connection, io, { callMs: timeoutMs, headersMs: timeoutMs })
@@ -154,7 +170,7 @@ async function runRemoteVerb(
       client,
       io,
       timeoutMs,
-      printer: new Printer(common.format ?? verb.format ?? 'table', io),
+      printer,
       confirm: (question) => confirm(question, common.yes, io),
     })
   } finally {
@@ -162,10 +178,7 @@ async function runRemoteVerb(
   }
 }
 
-function countFaults(
-  { operands, least, most }: Verb,
-  given: readonly string[],
-): readonly { name: string; problem: string }[] {
+function countFaults({ operands, least, most }: Verb, given: readonly string[]): readonly SettingFault[] {
   if (given.length < least) return [{ name: operands, problem: 'is missing' }]
   return given.slice(most).map((word) => ({
     name: word,
@@ -210,7 +223,7 @@ function verbHelp(noun: string, verb: Verb): string {
   const tail = {
     remote: () => `${formatHelp(verb)}\n\n${connectionHelp()}`,
     cluster: () => `${formatHelp(verb)}\n\n${CLUSTER_HELP}`,
-    local: () => LOCAL_HELP,
+    local: () => (verb.kind === 'local' && verb.prints === true ? `${formatHelp(verb)}\n\n${LOCAL_HELP}` : LOCAL_HELP),
   }[verb.kind]()
   const { aliases = [] } = verb
   const otherNames = aliases.length === 0 ? '' : `Also: ${aliases.join(', ')}\n\n`
@@ -223,7 +236,8 @@ function verbHelp(noun: string, verb: Verb): string {
 
 function formatHelp(verb: Verb): string {
   const isJson = verb.kind === 'remote' && verb.format === 'json'
-  return `The default output format is ${isJson ? 'json, one line per entry' : 'table'}.`
+  const names = verb.names === undefined ? '' : ` -o name prints ${verb.names}, which other commands accept.`
+  return `The default output format is ${isJson ? 'json, one line per entry' : 'table'}.${names}`
 }
 
 const dashed = (short: string | undefined, name: string): string =>

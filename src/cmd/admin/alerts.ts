@@ -11,6 +11,9 @@ const COLUMNS: readonly Column<Alert>[] = [
   { head: 'KIND', cell: (row) => row.kind },
   { head: 'SUBJECT', cell: (row) => row.subject },
   { head: 'SINCE', cell: (row) => when(row.since) },
+  { head: 'FIRED', cell: (row) => when(row.fired_at), isWide: true },
+  { head: 'COUNT', cell: (row) => row.count, isWide: true },
+  { head: 'ALERT', cell: (row) => row.id, isWide: true },
   { head: 'RESOLVED', cell: (row) => when(row.resolved_at) },
   { head: 'TEXT', cell: (row) => row.text },
 ]
@@ -35,7 +38,7 @@ const alerts = verb({
       (each) => (type === null || each.type === type) && (options.all || each.resolved_at === null),
     )
     await printer.rows(shown, COLUMNS, { alerts: shown })
-    if (printer.format === 'table') {
+    if (printer.isTable) {
       const firing = shown.filter((each) => each.resolved_at === null)
       const acknowledged = firing.filter((each) => each.acknowledged).length
       printer.note(`${firing.length} firing${acknowledged === 0 ? '' : `, ${acknowledged} of them acknowledged`}`)

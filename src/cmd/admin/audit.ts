@@ -20,6 +20,9 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { head: 'COUNT', cell: (row) => row.count },
   { head: 'CALLS', cell: (row) => row.calls },
   { head: 'FIELDS', cell: (row) => row.changed.join(', ') },
+  { head: 'ROLES', cell: (row) => row.actor?.roles.join(', '), isWide: true },
+  { head: 'PEER', cell: (row) => row.peer, isWide: true },
+  { head: 'REQUEST', cell: (row) => row.request_id, isWide: true },
 ]
 
 type Read = (page: { readonly n: number; readonly before?: number }) => Promise<AuditBody>

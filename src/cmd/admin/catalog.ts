@@ -8,11 +8,11 @@ import { loadInstalled } from '../process.ts'
 import { list, oneOf } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { typeOperand } from './options.ts'
-import { Printer, tableText, type Column } from './printer.ts'
+import { Printer, type Column } from './printer.ts'
 import { EXIT, localVerb, verb, type Noun, type Options } from './verb.ts'
 
 const AUTOMATION_COLUMNS: readonly Column<AutomationDescriptor>[] = [
-  { head: 'TYPE', cell: (row) => row.type },
+  { head: 'TYPE', cell: (row) => row.type, isName: true },
   { head: 'KIND', cell: (row) => row.kind },
   { head: 'CLASS', cell: (row) => row.class },
 ]
@@ -34,6 +34,7 @@ const automationsLs = verb({
   operands: '[TYPE]',
   least: 0,
   most: 1,
+  names: 'TYPE',
   summary: 'Lists installed automations, or shows the config, payload and output schemas of one.',
   examples: ['', 'http-probe', 'http-probe -o json'],
   options: {},
@@ -43,8 +44,10 @@ const automationsLs = verb({
       return EXIT.OK
     }
     const { body } = await client.catalogEntry(typeOperand(type))
-    await printer.value(body, () =>
-      tableText(Object.entries((body.config['properties'] ?? {}) as Record<string, Field>), FIELD_COLUMNS),
+    await printer.value(
+      body,
+      () => printer.table(Object.entries((body.config['properties'] ?? {}) as Record<string, Field>), FIELD_COLUMNS),
+      [body.type],
     )
     return EXIT.OK
   },

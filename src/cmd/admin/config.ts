@@ -7,6 +7,7 @@ import { MasterError, type MasterResponse } from '../../client/index.ts'
 import {
   mergeConfig,
   secretPathsOf,
+  type FieldError,
   type HistoryBody,
   type JsonObject,
   type JsonSchema,
@@ -17,7 +18,7 @@ import { SettingsError } from '../settings.ts'
 import { readFields } from './fields.ts'
 import { objectInput } from './input.ts'
 import { count, DRY_RUN, waitOption, workerOperand, type WorkerName } from './options.ts'
-import { tableText, when, type Column } from './printer.ts'
+import { when, type Column, type Printer } from './printer.ts'
 import { EXIT, Failure, verb, type Invocation, type Noun } from './verb.ts'
 import { waitUntil } from './wait.ts'
 
@@ -25,23 +26,24 @@ const FIELD_COLUMNS: readonly Column<[string, unknown]>[] = [
   { head: 'FIELD', cell: ([name]) => name },
   { head: 'VALUE', cell: ([, value]) => value },
 ]
-const configTable = (config: object): string => tableText(Object.entries(config), FIELD_COLUMNS)
+const configTable = (printer: Printer, config: object): string => printer.table(Object.entries(config), FIELD_COLUMNS)
 
 const get = verb({
   name: 'get',
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
+  names: 'TYPE/ID',
   summary: 'Shows the config of a worker with secrets masked. `config set -f` accepts this output.',
   options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml >probe-1.yaml'],
   run: async ({ operands, client, printer }) => {
-    const { type, id } = workerOperand(operands[0])
+    const { type, id, shown } = workerOperand(operands[0])
     const { config, config_gen, applied_config_gen, config_changed_at, config_changed_by, managed_by } = (
       await client.workers.get(type, id)
     ).body
-    await printer.value(config, () => configTable(config))
-    if (printer.format !== 'table') return EXIT.OK
+    await printer.value(config, () => configTable(printer, config), [shown])
+    if (!printer.isTable) return EXIT.OK
     const saved =
       config_changed_at === null ? 'never changed' : `saved ${when(config_changed_at)} by ${config_changed_by}`
     printer.note(
@@ -100,6 +102,7 @@ const set = verb({
   operands: 'TYPE/ID [FIELD=VALUE]…',
   least: 1,
   most: Infinity,
+  names: 'TYPE/ID',
   summary: 'Changes fields of a config. Pass a secret as FIELD=@FILE.',
   changes: true,
   examples: [
@@ -129,9 +132,8 @@ const set = verb({
     const { changed } = mergeConfig(schema, secretPathsOf(schema), record.body.config as JsonObject, patch)
     if (changed.length === 0) {
       printer.note(`no changes: the config of ${worker.shown} stays at generation ${record.body.config_gen}`)
-      await printer.value({ config: record.body.config, config_gen: record.body.config_gen }, () =>
-        configTable(record.body.config),
-      )
+      const { config: unchanged, config_gen } = record.body
+      await printer.value({ config: unchanged, config_gen }, () => configTable(printer, unchanged), [worker.shown])
       return EXIT.OK
     }
     return change(call, worker, record, patch)
@@ -160,7 +162,7 @@ async function change(
       return now.epoch === epoch && (now.body.applied_config_gen ?? -1) >= body.config_gen
     })
   }
-  await printer.value(body, () => configTable(body.config))
+  await printer.value(body, () => configTable(printer, body.config), [worker.shown])
   printer.note(`the config of ${worker.shown} is now at generation ${body.config_gen}`)
   return EXIT.OK
 }
@@ -187,16 +189,14 @@ async function overtaken(
   )
 }
 
+const PROBLEM_COLUMNS: readonly Column<FieldError>[] = [
+  { head: 'FIELD', cell: ({ path }) => path },
+  { head: 'PROBLEM', cell: ({ message }) => message },
+]
+
 async function dryRun({ client, printer }: Set, worker: WorkerName, patch: JsonObject): Promise<number> {
   const { body } = await client.workers.validateConfig(worker.type, worker.id, patch)
-  await printer.value(body, () =>
-    body.valid
-      ? ''
-      : tableText(body.errors, [
-          { head: 'FIELD', cell: ({ path }) => path },
-          { head: 'PROBLEM', cell: ({ message }) => message },
-        ]),
-  )
+  await printer.value(body, () => (body.valid ? '' : printer.table(body.errors, PROBLEM_COLUMNS)), [worker.shown])
   const { changed = [] } = body
   printer.note(
     body.valid

@@ -38,9 +38,13 @@ const BEFORE = {
 } as const
 
 const DEAD_COLUMNS: readonly Column<DeadItem>[] = [
-  { head: 'TASK', cell: (row) => row.id },
+  { head: 'TASK', cell: (row) => row.id, isName: true },
   { head: 'ATTEMPTS', cell: (row) => `${row.attempt}/${row.max_attempts}` },
   { head: 'DIED', cell: (row) => when(row.died_at) },
+  { head: 'SUBMITTED', cell: (row) => when(row.submitted_at), isWide: true },
+  { head: 'PRIORITY', cell: (row) => row.priority, isWide: true },
+  { head: 'GROUP', cell: (row) => row.group_key, isWide: true },
+  { head: 'LABELS', cell: (row) => (row.labels === undefined ? null : brief(row.labels)), isWide: true },
   { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
   { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
@@ -51,6 +55,7 @@ const deadLs = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TASK',
   summary: 'Lists dead tasks, oldest first; newest first with --newest or --group.',
   examples: ['http-request', 'http-request -n 1000 -o json', 'http-request --newest'],
   options: {
@@ -66,7 +71,7 @@ const deadLs = verb({
     }
     const { body } = await client.tasks.dead(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, DEAD_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`${body.items.length} of ${body.length}`)
+    if (printer.isTable) printer.note(`${body.items.length} of ${body.length}`)
     return EXIT.OK
   },
 })
@@ -89,7 +94,7 @@ async function newest(
 }
 
 const GROUP_COLUMNS: readonly Column<DeadGroupBody>[] = [
-  { head: 'GROUP', cell: (row) => row.group },
+  { head: 'GROUP', cell: (row) => row.group, isName: true },
   { head: 'TASKS', cell: (row) => row.count },
   { head: 'FIRST DIED', cell: (row) => when(row.first_died_at) },
   { head: 'LAST DIED', cell: (row) => when(row.last_died_at) },
@@ -104,13 +109,14 @@ const groups = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'GROUP',
   summary: 'Groups all dead tasks by the pattern of their errors, newest death first.',
   examples: ['http-request', 'http-request -o json'],
   options: {},
   run: async ({ operands, client, printer }) => {
     const { body } = await client.deadGroups.list(typeOperand(operands[0]))
     await printer.rows(body.groups, GROUP_COLUMNS, body)
-    if (printer.format === 'table' && !body.complete)
+    if (printer.isTable && !body.complete)
       printer.note('Tasks that died before the upgrade are still being grouped; run the command again.')
     return EXIT.OK
   },
@@ -249,6 +255,7 @@ const edit = verb({
   operands: 'TYPE TASK',
   least: 2,
   most: 2,
+  names: 'TASK',
   summary: 'Replays one dead task with another payload. Exits with 3 if it is not dead.',
   changes: true,
   examples: [`http-request hello --payload '{"url":"https://example.com/"}'`],
@@ -298,7 +305,7 @@ const remove = verb({
 })
 
 const SELECT_COLUMNS: readonly Column<SelectedBody['results'][number]>[] = [
-  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'TASK', cell: (row) => row.task_id, isName: true },
   { head: 'OUTCOME', cell: (row) => row.outcome },
 ]
 

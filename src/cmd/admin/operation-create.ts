@@ -69,6 +69,7 @@ export const create = verb({
   operands: 'TYPE patch|drain|replay [FIELD=VALUE]…',
   least: 2,
   most: Infinity,
+  names: 'TYPE/OPERATION',
   summary: 'Creates an operation, after a preview: a change of many workers that the master carries out.',
   changes: true,
   examples: [

@@ -20,7 +20,7 @@ export async function printOperation(
   { printer }: Pick<Invocation, 'printer'>,
   operation: OperationShown,
 ): Promise<void> {
-  await printer.value(operation, () => describe(operation))
+  await printer.value(operation, () => describe(operation), [nameOf(operation)])
 }
 
 /**

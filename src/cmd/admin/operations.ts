@@ -12,7 +12,7 @@ import { when, type Column } from './printer.ts'
 import { EXIT, Failure, verb, type Noun } from './verb.ts'
 
 const COLUMNS: readonly Column<OperationShown>[] = [
-  { head: 'OPERATION', cell: nameOf },
+  { head: 'OPERATION', cell: nameOf, isName: true },
   { head: 'KIND', cell: ({ kind, undo_of: undoOf }) => (undoOf === null ? kind : `undo of ${undoOf}`) },
   { head: 'STATE', cell: ({ state }) => state },
   { head: 'TOTAL', cell: ({ total }) => total },
@@ -22,6 +22,12 @@ const COLUMNS: readonly Column<OperationShown>[] = [
   { head: 'FAILED', cell: ({ counts }) => counts.failed + counts.refused },
   { head: 'BY', cell: ({ created_by: by }) => by },
   { head: 'CREATED', cell: ({ created_at: at }) => when(at) },
+  { head: 'ENDED', cell: ({ ended_at: at }) => when(at), isWide: true },
+  { head: 'FIELDS', cell: ({ fields }) => fields.join(', '), isWide: true },
+  { head: 'PER SECOND', cell: ({ per_second: rate }) => rate, isWide: true },
+  { head: 'PARALLEL', cell: ({ parallel }) => parallel, isWide: true },
+  { head: 'REASON', cell: ({ reason }) => reason, isWide: true },
+  { head: 'NOTE', cell: ({ note }) => note, isWide: true },
 ]
 
 const operationsLs = verb({
@@ -30,6 +36,7 @@ const operationsLs = verb({
   operands: '[TYPE]',
   least: 0,
   most: 1,
+  names: 'TYPE/OPERATION',
   summary: 'Lists operations, newest first: those that run, and the newest that have ended.',
   examples: ['', 'http-request -o json'],
   options: {},
@@ -47,6 +54,7 @@ const get = verb({
   operands: 'TYPE/OPERATION',
   least: 1,
   most: 1,
+  names: 'TYPE/OPERATION',
   summary: 'Shows one operation: what it changes, its pace, its progress, and the first failures.',
   examples: ['http-request/3f2a91bc', 'http-request/3f2a91bc --wait --timeout 600'],
   options: { wait: waitOption('Wait until the operation has ended. Exit code 1 unless all workers are done.') },
@@ -64,6 +72,7 @@ const cancel = verb({
   operands: 'TYPE/OPERATION',
   least: 1,
   most: 1,
+  names: 'TYPE/OPERATION',
   summary: 'Ends an operation: no further worker is changed. Those that were changed stay so.',
   changes: true,
   examples: ['http-request/3f2a91bc --yes'],
@@ -83,6 +92,7 @@ const undo = verb({
   operands: 'TYPE/OPERATION',
   least: 1,
   most: 1,
+  names: 'TYPE/OPERATION',
   summary: 'Creates an operation that restores the previous values, on workers that still have the config it wrote.',
   changes: true,
   examples: ['http-request/3f2a91bc --yes'],
@@ -118,6 +128,7 @@ const exportVerb = verb({
   operands: 'TYPE/OPERATION',
   least: 1,
   most: 1,
+  names: 'TYPE/ID',
   summary: 'Prints what became of each worker of an operation; json is one line per worker.',
   format: 'json',
   examples: [
@@ -133,8 +144,14 @@ const exportVerb = verb({
     const { type, id } = operationOf(operands[0])
     const { results } = (await client.operations.results(type, id)).body
     const shown = results.filter(({ result }) => options.result === undefined || result === options.result)
+    const name: Column<OperationResultBody> = {
+      head: 'NAME',
+      cell: ({ worker_id: worker }) => `${type}/${worker}`,
+      isName: true,
+      isWide: true,
+    }
     if (options.csv) io.out(csvOf(shown))
-    else await printer.stream(shown, RESULT_COLUMNS)
+    else await printer.stream(shown, [...RESULT_COLUMNS, name])
     return EXIT.OK
   },
 })

@@ -2,7 +2,7 @@
 import { MAX_N } from '../../protocol/index.ts'
 import { automationType, flag, httpUrl, integer, kubeName, oneOf, text, workerId } from '../readers.ts'
 import { setting, SettingsError, type Read } from '../settings.ts'
-import { FORMATS } from './printer.ts'
+import { FORMATS, type Format } from './printer.ts'
 import type { Option } from './verb.ts'
 
 export const CONNECTION_SETTINGS = {
@@ -21,16 +21,28 @@ export const CONNECTION_SETTINGS = {
 
 export const DEFAULT_TIMEOUT_SECONDS = 60
 
+function formatOption(formats: readonly (typeof FORMATS)[number][]) {
+  const read: Read<Format> = (word) => {
+    if (word.startsWith('jsonpath=')) return word as Format
+    if (word === 'jsonpath') throw new Error("needs an expression; for example -o 'jsonpath=$[*].worker_id'")
+    if (FORMATS.some((each) => each === word) && !formats.some((each) => each === word))
+      throw new Error(`"${word}" is not possible, since no command accepts a name of what this one prints`)
+    const found = formats.find((each) => each === word)
+    if (found !== undefined) return found
+    throw new Error(`${JSON.stringify(word)} is not known; known: ${formats.join(', ')}, jsonpath=EXPRESSION`)
+  }
+  const value = [...formats, 'jsonpath=…'].join('|')
+  return { name: 'output', short: 'o', value, help: 'Output format.', read } as const
+}
+
 /** Options of what is printed. */
 export const OUTPUT_OPTIONS = {
-  format: {
-    name: 'output',
-    short: 'o',
-    value: FORMATS.join('|'),
-    help: 'Output format.',
-    read: oneOf(...FORMATS),
-  },
+  format: formatOption(FORMATS),
+  noHeaders: { name: 'no-headers', help: 'Print tables without the line of heads.', read: flag },
 } as const satisfies Record<string, Option>
+
+/** The same for a verb that prints no names. */
+export const NAMELESS_FORMAT = formatOption(FORMATS.filter((format) => format !== 'name'))
 
 export const COMMON_OPTIONS = {
   context: {

@@ -11,14 +11,14 @@ interface Pool {
 }
 
 const ITEM_COLUMNS: readonly Column<PoolBody['items'][number]>[] = [
-  { head: 'ITEM', cell: (row) => row.id },
+  { head: 'ITEM', cell: (row) => row.id, isName: true },
   { head: 'TAGS', cell: (row) => row.tags },
   { head: 'EXPIRES', cell: (row) => when(row.expires_at) },
   { head: 'IN USE UNTIL', cell: (row) => when(row.in_use_until) },
   { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
 const POOL_COLUMNS: readonly Column<Pool>[] = [
-  { head: 'POOL', cell: (row) => row.pool },
+  { head: 'POOL', cell: (row) => row.pool, isName: true },
   { head: 'AUTOMATION', cell: (row) => row.automation_type },
   { head: 'SIZE', cell: (row) => row.size },
 ]
@@ -29,6 +29,7 @@ const poolsLs = verb({
   operands: '[NAME]',
   least: 0,
   most: 1,
+  names: 'POOL, or ITEM of one pool',
   summary: 'Lists pools with their sizes, or the items of one pool.',
   examples: ['', 'accounts -n 100'],
   options: { n: count('Maximum number of items (default 20).') },
@@ -47,13 +48,13 @@ const poolsLs = verb({
     }
     const { body } = await client.pool(name, { n: options.n })
     await printer.rows(body.items, ITEM_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`${body.items.length} of ${body.size}`)
+    if (printer.isTable) printer.note(`${body.items.length} of ${body.size}`)
     return EXIT.OK
   },
 })
 
 const CLAIM_COLUMNS: readonly Column<PoolClaimRow>[] = [
-  { head: 'ITEM', cell: (row) => row.id },
+  { head: 'ITEM', cell: (row) => row.id, isName: true },
   { head: 'WORKER', cell: (row) => workerText(row) },
   { head: 'SLOT', cell: (row) => row.slot_id },
   { head: 'TASK', cell: (row) => row.task_id },
@@ -67,13 +68,14 @@ const claims = verb({
   operands: 'NAME',
   least: 1,
   most: 1,
+  names: 'ITEM',
   summary: 'Lists who holds the items of a pool, and counts who waits for one.',
   examples: ['accounts', 'accounts -n 1000 -o json'],
   options: { n: count('Maximum number of claims (default 100, at most 1000).') },
   run: async ({ operands: [name = ''], options: { n }, client, printer }) => {
     const { body } = await client.poolClaims(name, { n })
     await printer.rows(body.claims, CLAIM_COLUMNS, body)
-    if (printer.format === 'table')
+    if (printer.isTable)
       printer.note(`${body.claims.length} of ${body.in_use} claims; ${body.size} items, ${body.waiting} runs waiting`)
     return EXIT.OK
   },
@@ -84,6 +86,7 @@ const release = verb({
   operands: 'NAME ITEM',
   least: 2,
   most: 2,
+  names: 'ITEM',
   summary: 'Ends the claim of an item. Its holder gets lease_lost from then on, and others may claim the item.',
   changes: true,
   examples: ['accounts account-7', 'accounts account-7 --yes'],
@@ -97,7 +100,7 @@ const release = verb({
     await printer.rows(
       [body],
       [
-        { head: 'ITEM', cell: (row) => row.id },
+        { head: 'ITEM', cell: (row) => row.id, isName: true },
         { head: 'HOLDER', cell: () => workerText(claim) },
         { head: 'RELEASED', cell: (row) => (row.released ? 'yes' : 'no, it had already ended') },
       ],

@@ -1,18 +1,26 @@
 /**
  * @module cmd/admin/printer
- * Prints data on stdout. `json` and `yaml` are the unchanged API response; `table` is a selection of its fields. Names
+ * Prints data on stdout. `json` and `yaml` are the unchanged API response; `table` and `wide` are a selection of its
+ * fields, `name` is what other commands accept, and `jsonpath` selects values of the document that `json` prints. Names
  * are never truncated. Control characters in the text of workers and tasks are replaced, since they could control a
  * terminal.
+ * @see D212
  */
 import { isRawNumber } from '../../protocol/index.ts'
 import type { Io } from './io.ts'
+import type { Select } from './json-path.ts'
 
-export const FORMATS = ['table', 'json', 'yaml'] as const
-export type Format = (typeof FORMATS)[number]
+export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
+const PATH_PREFIX = 'jsonpath='
+export type Format = (typeof FORMATS)[number] | `${typeof PATH_PREFIX}${string}`
 
 export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => unknown
+  /** Shown with `-o wide` alone. */
+  readonly isWide?: true
+  /** Its cell is what other commands accept: `-o name` prints it. Several are separated by a space. */
+  readonly isName?: true
 }
 
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}]+/gu
@@ -37,8 +45,10 @@ export function brief(value: unknown): string {
 export const when = (seconds: number | null | undefined): string | null =>
   seconds === null || seconds === undefined ? null : new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z')
 
-export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
-  const lines = [columns.map(({ head }) => head), ...rows.map((row) => columns.map(({ cell }) => cellText(cell(row))))]
+export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[], hasHeads = true): string {
+  const heads = hasHeads ? [columns.map(({ head }) => head)] : []
+  const lines = [...heads, ...rows.map((row) => columns.map(({ cell }) => cellText(cell(row))))]
+  if (lines.length === 0) return ''
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
   return lines
     .map((line) =>
@@ -51,30 +61,80 @@ export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Ro
     .concat('\n')
 }
 
+/** A value that an expression selects, as one line: text as it is, unless it has control characters; else JSON. */
+const selectedText = (value: unknown): string =>
+  typeof value === 'string' && !/\p{Cc}/u.test(value) ? value : jsonText(value)
+
 function cellText(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   return plain(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
+/** What `-o name` prints of a row: one exact line, or none, as of a task that was rejected. */
+function namesOf<Row>(row: Row, columns: readonly Column<Row>[]): readonly string[] {
+  const cells = columns.flatMap(({ isName, cell }) => (isName === true ? (cell(row) ?? []) : []))
+  if (cells.length === 0) return []
+  const words = cells.map((cell) => (typeof cell === 'string' ? cell : JSON.stringify(cell)))
+  return [words.join(' ').replaceAll(/\p{Cc}/gu, ' ')]
+}
+
+interface PrinterOptions {
+  /** Whether tables have a line of heads; yes if omitted. */
+  readonly hasHeads?: boolean
+  /** Of the format jsonpath. */
+  readonly select?: Select
+}
+
+/** @throws {Error} for a wrong expression of the format jsonpath. */
+export async function openPrinter(
+  format: Format,
+  io: Pick<Io, 'out' | 'err'>,
+  options: Pick<PrinterOptions, 'hasHeads'>,
+): Promise<Printer> {
+  if (!format.startsWith(PATH_PREFIX)) return new Printer(format, io, options)
+  const { compilePath } = await import('./json-path.ts')
+  return new Printer(format, io, { ...options, select: compilePath(format.slice(PATH_PREFIX.length)) })
+}
+
 export class Printer {
   readonly format: Format
   readonly #io: Pick<Io, 'out' | 'err'>
-  #headed = false
+  readonly #hasHeads: boolean
+  readonly #select: Select
+  #isHeadDue: boolean
 
-  constructor(format: Format, io: Pick<Io, 'out' | 'err'>) {
+  constructor(
+    format: Format,
+    io: Pick<Io, 'out' | 'err'>,
+    { hasHeads = true, select = (document) => [document] }: PrinterOptions = {},
+  ) {
     this.format = format
     this.#io = io
+    this.#hasHeads = hasHeads
+    this.#isHeadDue = hasHeads
+    this.#select = select
   }
 
-  /** Prints one response. */
-  async value(body: unknown, table: () => string): Promise<void> {
-    if (this.format === 'table') this.#io.out(table())
-    else this.#io.out(this.format === 'json' ? `${jsonText(body, 2)}\n` : await yamlText(body))
+  /** Whether it prints for people, who are also interested in notes. */
+  get isTable(): boolean {
+    return this.format === 'table' || this.format === 'wide'
+  }
+
+  /** Prints one response. `names`: what `-o name` prints. */
+  async value(body: unknown, table: () => string, names: readonly string[] = []): Promise<void> {
+    this.#io.out(this.isTable ? table() : await this.#documentText(body, names, 2))
   }
 
   /** Prints a response that is a list of rows. */
   rows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], body: unknown = rows): Promise<void> {
-    return this.value(body, () => tableText(rows, columns))
+    const names = rows.flatMap((row) => namesOf(row, columns))
+    return this.value(body, () => this.table(rows, columns), names)
+  }
+
+  /** Formats rows with the columns of this format. */
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], hasHeads = this.#hasHeads): string {
+    const shown = columns.filter(({ isWide }) => this.format === 'wide' || isWide !== true)
+    return tableText(rows, shown, hasHeads)
   }
 
   /**
@@ -83,12 +143,22 @@ export class Printer {
    */
   async stream<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): Promise<void> {
     if (rows.length === 0) return
-    if (this.format === 'table') {
-      const text = tableText(rows, columns)
-      this.#io.out(this.#headed ? text.slice(text.indexOf('\n') + 1) : text)
-      this.#headed = true
-    } else if (this.format === 'json') this.#io.out(rows.map((row) => `${jsonText(row)}\n`).join(''))
-    else for (const row of rows) this.#io.out(`---\n${await yamlText(row)}`)
+    if (this.isTable) {
+      this.#io.out(this.table(rows, columns, this.#isHeadDue))
+      this.#isHeadDue = false
+      return
+    }
+    const begin = this.format === 'yaml' ? '---\n' : ''
+    const texts: string[] = []
+    for (const row of rows) texts.push(begin + (await this.#documentText(row, namesOf(row, columns))))
+    this.#io.out(texts.join(''))
+  }
+
+  async #documentText(body: unknown, names: readonly string[], indent?: number): Promise<string> {
+    if (this.format === 'yaml') return yamlText(body)
+    if (this.format === 'json') return `${jsonText(body, indent)}\n`
+    const found = this.format === 'name' ? names : this.#select(body).map(selectedText)
+    return found.map((line) => `${line}\n`).join('')
   }
 
   /** Prints a sentence for the user on stderr, where it does not mix with the data. */

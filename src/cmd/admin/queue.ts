@@ -14,10 +14,12 @@ type QueueItem = QueueBody['items'][number]
 type Pause = NonNullable<PausedBody['paused']>
 
 const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
-  { head: 'TASK', cell: (row) => row.id },
+  { head: 'TASK', cell: (row) => row.id, isName: true },
   { head: 'PRIORITY', cell: (row) => row.priority },
   { head: 'ATTEMPT', cell: (row) => row.attempt },
   { head: 'SUBMITTED', cell: (row) => when(row.submitted_at) },
+  { head: 'GROUP', cell: (row) => row.group_key, isWide: true },
+  { head: 'LABELS', cell: (row) => (row.labels === undefined ? null : brief(row.labels)), isWide: true },
   { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
 
@@ -27,13 +29,14 @@ const queueLs = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TASK',
   summary: 'Lists pending tasks in the order in which workers will reserve them.',
   examples: ['http-request', 'http-request -n 100 -o json'],
   options: { n: count('Maximum number of tasks (default 20).') },
   run: async ({ operands, options, client, printer }) => {
     const { body } = await client.tasks.queue(typeOperand(operands[0]), { n: options.n })
     await printer.rows(body.items, QUEUE_COLUMNS, body)
-    if (printer.format === 'table') {
+    if (printer.isTable) {
       printer.note(`${body.items.length} of ${body.length}`)
       if (body.paused !== undefined) printer.note(pauseText(body.paused))
     }
@@ -47,7 +50,7 @@ function pauseText({ note, actor, since, until }: Pause): string {
 }
 
 const GROUP_COLUMNS: readonly Column<GroupBody>[] = [
-  { head: 'GROUP', cell: (row) => row.group_key },
+  { head: 'GROUP', cell: (row) => row.group_key, isName: true },
   { head: 'PENDING', cell: (row) => row.pending },
   { head: 'IN FLIGHT', cell: (row) => row.in_flight },
   { head: 'NEXT START', cell: (row) => (row.next_start_at === undefined ? null : when(row.next_start_at)) },
@@ -58,6 +61,7 @@ const groups = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'GROUP',
   summary:
     'Lists up to 50 groups that have tasks, those with the most pending tasks first, and when a rate lets them start.',
   examples: ['http-request', 'http-request -o json'],
@@ -120,7 +124,7 @@ const history = verb({
     const { last: seconds, from, step } = options
     const { body } = await client.tasks.history(typeOperand(operands[0]), { seconds, from, step })
     await printer.rows(body.steps, HISTORY_COLUMNS, body)
-    if (printer.format === 'table') printer.note(`steps of ${body.step} s`)
+    if (printer.isTable) printer.note(`steps of ${body.step} s`)
     return EXIT.OK
   },
 })
@@ -137,6 +141,7 @@ const pause = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TYPE',
   summary: 'Pauses a queue: no task is leased until it is resumed, or until the given time. Running tasks finish.',
   changes: true,
   examples: ['http-request --note "the API is down" --for 30m', 'http-request --until 2030-01-31T08:00:00Z'],
@@ -155,8 +160,10 @@ const pause = verb({
     if (seconds !== undefined && until !== undefined)
       throw new SettingsError([{ name: '--for', problem: 'is combined with --until; pass only one of them' }])
     const given = Object.entries({ note, seconds, until }).filter(([, value]) => value !== undefined)
-    const { body } = await client.tasks.pause(typeOperand(operands[0]), Object.fromEntries(given))
-    await printer.rows(body.paused === null ? [] : [body.paused], PAUSE_COLUMNS, body)
+    const type = typeOperand(operands[0])
+    const { body } = await client.tasks.pause(type, Object.fromEntries(given))
+    const rows = body.paused === null ? [] : [body.paused]
+    await printer.value(body, () => printer.table(rows, PAUSE_COLUMNS), [type])
     return EXIT.OK
   },
 })
@@ -166,6 +173,7 @@ const resume = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TYPE',
   summary: 'Resumes a paused queue. Does nothing if it is not paused.',
   changes: true,
   examples: ['http-request'],
@@ -173,7 +181,7 @@ const resume = verb({
   run: async ({ operands, client, printer }) => {
     const type = typeOperand(operands[0])
     const { body } = await client.tasks.resume(type)
-    await printer.rows([body], [{ head: 'PAUSED', cell: () => 'no' }], body)
+    await printer.value(body, () => printer.table([body], [{ head: 'PAUSED', cell: () => 'no' }]), [type])
     return EXIT.OK
   },
 })

@@ -8,6 +8,7 @@ import {
   MAX_BODY_BYTES,
   MAX_TASKS_PER_BATCH,
   type BatchResults,
+  type FieldError,
   type JsonObject,
   type TaskBody,
 } from '../../protocol/index.ts'
@@ -15,7 +16,7 @@ import { atLeast, integer, label, oneOf, text, time } from '../readers.ts'
 import { SettingsError } from '../settings.ts'
 import { isObject, jsonOperand, objectsInput } from './input.ts'
 import { DRY_RUN, typeOperand, waitOption } from './options.ts'
-import { tableText, type Column } from './printer.ts'
+import type { Column } from './printer.ts'
 import { printEnd } from './task-end.ts'
 import { EXIT, verb, type Invocation, type OptionValues } from './verb.ts'
 
@@ -126,7 +127,7 @@ function queuedText(result: Result): string {
 }
 
 const RESULT_COLUMNS: readonly Column<Result>[] = [
-  { head: 'TASK', cell: (row) => ('error' in row ? null : row.task_id) },
+  { head: 'TASK', cell: (row) => ('error' in row ? null : row.task_id), isName: true },
   { head: 'QUEUED', cell: queuedText },
   { head: 'PROBLEM', cell: (row) => ('error' in row ? row.error.detail : null) },
 ]
@@ -136,6 +137,7 @@ export const submit = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TASK',
   summary: 'Submits a task, or one per line of a file.',
   changes: true,
   examples: [
@@ -265,6 +267,11 @@ function* batchesOf(tasks: readonly TaskBody[]): Generator<readonly TaskBody[]> 
   yield batch
 }
 
+const PROBLEM_COLUMNS: readonly Column<FieldError>[] = [
+  { head: 'FIELD', cell: ({ path }) => path },
+  { head: 'PROBLEM', cell: ({ message }) => message },
+]
+
 async function dryRun(
   { client, printer }: Pick<Invocation, 'client' | 'printer'>,
   type: string,
@@ -274,14 +281,7 @@ async function dryRun(
   for (const task of tasks) {
     const { body } = await client.tasks.validate(type, task)
     valid &&= body.valid
-    await printer.value(body, () =>
-      body.valid
-        ? ''
-        : tableText(body.errors, [
-            { head: 'FIELD', cell: ({ path }) => path },
-            { head: 'PROBLEM', cell: ({ message }) => message },
-          ]),
-    )
+    await printer.value(body, () => (body.valid ? '' : printer.table(body.errors, PROBLEM_COLUMNS)))
   }
   printer.note(valid ? 'valid: the master would accept every task' : 'invalid: the master would reject this task')
   return valid ? EXIT.OK : EXIT.FAILED

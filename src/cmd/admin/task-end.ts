@@ -34,7 +34,7 @@ export async function printEnd(
     const { body } = await client.tasks.get(type, id, { waitSeconds })
     const exit = STATE_EXITS[body.place]
     if (exit === undefined && waitSeconds > 0) continue
-    await printer.value(body, () => `${stateText(body)}\n`)
+    await printer.value(body, () => `${stateText(body)}\n`, [id])
     if (exit === undefined)
       throw new Failure(
         EXIT.TIMEOUT,

@@ -24,6 +24,7 @@ const get = verb({
   operands: 'TYPE TASK',
   least: 2,
   most: 2,
+  names: 'TASK',
   summary:
     'Shows where a task is: pending, in_flight, scheduled or dead; done, expired or cancelled if its outcome is ' +
     'retained. Exits with 3 if it is unknown.',
@@ -34,12 +35,12 @@ const get = verb({
     await printer.rows(
       [body],
       [
-        { head: 'TASK', cell: (row) => row.task_id },
+        { head: 'TASK', cell: (row) => row.task_id, isName: true },
         { head: 'PLACE', cell: (row) => row.place },
       ],
       body,
     )
-    if (printer.format !== 'table') return EXIT.OK
+    if (!printer.isTable) return EXIT.OK
     for (const each of body.attempts ?? []) printer.note(attemptLine(each))
     if (body.progress_at !== undefined) printer.note(`${when(body.progress_at)}  progress ${brief(body.progress)}`)
     return EXIT.OK
@@ -53,8 +54,8 @@ function attemptLine({ at, kind, error, worker_id: worker }: FailedAttempt): str
 }
 
 const FOUND_COLUMNS: readonly Column<FoundTask>[] = [
-  { head: 'TYPE', cell: (row) => row.automation_type },
-  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'TYPE', cell: (row) => row.automation_type, isName: true },
+  { head: 'TASK', cell: (row) => row.task_id, isName: true },
   { head: 'PLACE', cell: (row) => row.place },
 ]
 
@@ -63,6 +64,7 @@ const find = verb({
   operands: 'TASK',
   least: 1,
   most: 1,
+  names: 'TYPE TASK',
   summary: 'Finds a task by its ID in all types that the token covers. Exits with 3 if it is unknown.',
   options: {},
   examples: ['hello', 'hello -o json'],
@@ -76,12 +78,17 @@ const find = verb({
 type ListedTask = TaskListBody['items'][number]
 
 const LIST_COLUMNS: readonly Column<ListedTask>[] = [
-  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'TASK', cell: (row) => row.task_id, isName: true },
   { head: 'PLACE', cell: (row) => row.place },
   { head: 'ATTEMPT', cell: (row) => row.attempt },
   { head: 'SUBMITTED', cell: (row) => when(row.submitted_at) },
   { head: 'WORKER', cell: (row) => row.worker_id },
   { head: 'LABELS', cell: (row) => (row.labels === undefined ? null : brief(row.labels)) },
+  { head: 'PRIORITY', cell: (row) => row.priority, isWide: true },
+  { head: 'GROUP', cell: (row) => row.group_key, isWide: true },
+  { head: 'DUE', cell: (row) => when(row.due_at), isWide: true },
+  { head: 'LEASE UNTIL', cell: (row) => when(row.lease_expires_at), isWide: true },
+  { head: 'ERROR', cell: (row) => (row.error == null ? null : brief(row.error)), isWide: true },
   { head: 'PAYLOAD', cell: (row) => brief(row.payload) },
 ]
 
@@ -125,6 +132,7 @@ const ls = verb({
   operands: 'TYPE',
   least: 1,
   most: 1,
+  names: 'TASK',
   summary: 'Lists tasks that are stored, by place, label and text; prints each page when it has been read.',
   examples: ['http-request --place in_flight', 'http-request --label tenant=acme --text example.com -o json'],
   options: LIST_OPTIONS,
@@ -151,6 +159,7 @@ const awaitVerb = verb({
   operands: 'TYPE TASK',
   least: 2,
   most: 2,
+  names: 'TASK',
   summary:
     'Waits for the end of a task that was submitted with --retain, and prints its result. Exits with 0 if it is ' +
     'done, 1 if it is dead, expired or cancelled, 3 if it is unknown, 6 if the time is over.',
@@ -160,7 +169,7 @@ const awaitVerb = verb({
 })
 
 const CANCEL_COLUMNS: readonly Column<CancelSelectedBody['results'][number]>[] = [
-  { head: 'TASK', cell: (row) => row.task_id },
+  { head: 'TASK', cell: (row) => row.task_id, isName: true },
   { head: 'OUTCOME', cell: (row) => row.outcome },
 ]
 
@@ -169,6 +178,7 @@ const cancel = verb({
   operands: 'TYPE [TASK…]',
   least: 1,
   most: Infinity,
+  names: 'TASK',
   summary: 'Cancels tasks that are pending, scheduled or in flight. Exits with 3 if at least one was not.',
   changes: true,
   examples: ['http-request hello', 'http-request -f ids.txt --yes'],

@@ -57,6 +57,8 @@ interface VerbBase<O extends Options> {
   readonly least: number
   readonly most: number
   readonly summary: string
+  /** What `-o name` prints, as the help of other verbs calls it: `TYPE/ID`. Absent: it prints no names. */
+  readonly names?: string
   /** At least one; without `muster NOUN VERB`. */
   readonly examples: readonly string[]
   readonly options: O

@@ -4,13 +4,13 @@ import { MasterError } from '../../client/index.ts'
 import { WORKER_STATES, type DepartureBody, type WorkerBody } from '../../protocol/index.ts'
 import { oneOf } from '../readers.ts'
 import { typeOperand, waitOption, workerOperand, yesOrNo, type WorkerName } from './options.ts'
-import { brief, tableText, when, type Column } from './printer.ts'
+import { brief, when, type Column } from './printer.ts'
 import { EXIT, verb, type Noun } from './verb.ts'
 import { logs } from './worker-logs.ts'
 import { waitUntil } from './wait.ts'
 
 const COLUMNS: readonly Column<WorkerBody>[] = [
-  { head: 'WORKER', cell: (row) => `${row.automation_type}/${row.worker_id}` },
+  { head: 'WORKER', cell: (row) => `${row.automation_type}/${row.worker_id}`, isName: true },
   { head: 'STATE', cell: (row) => row.state },
   { head: 'CONNECTED', cell: connectedText },
   {
@@ -24,6 +24,13 @@ const COLUMNS: readonly Column<WorkerBody>[] = [
   { head: 'LAST SEEN', cell: (row) => when(row.last_seen) },
   { head: 'LABELS', cell: ({ labels }) => labelsText(labels) },
   { head: 'MANAGED BY', cell: (row) => row.managed_by },
+  { head: 'HOST', cell: (row) => row.hardware.hostname, isWide: true },
+  { head: 'TASKS', cell: (row) => row.tasks_held, isWide: true },
+  { head: 'IN STATE SINCE', cell: (row) => when(row.state_since), isWide: true },
+  { head: 'REGISTERED', cell: (row) => when(row.registered_at), isWide: true },
+  { head: 'CONFIG CHANGED', cell: (row) => when(row.config_changed_at), isWide: true },
+  { head: 'CHANGED BY', cell: (row) => row.config_changed_by, isWide: true },
+  { head: 'REVISION', cell: (row) => row.config_revision, isWide: true },
   { head: 'LAST ERROR', cell: (row) => (row.last_error === null ? null : brief(row.last_error)) },
 ]
 
@@ -51,6 +58,7 @@ const ls = verb({
   operands: '[TYPE]',
   least: 0,
   most: 1,
+  names: 'TYPE/ID',
   summary: 'Lists the workers of one automation, or of all.',
   examples: ['http-probe --state ERROR', '--connected no -o json'],
   options: {
@@ -70,7 +78,7 @@ const ls = verb({
   run: async ({ operands, options, client, printer }) => {
     const types = operands[0] === undefined ? await typesOf(client) : [typeOperand(operands[0])]
     const rows: WorkerBody[] = []
-    const filter = { ...options, view: printer.format === 'table' ? 'summary' : undefined } as const
+    const filter = { ...options, view: printer.isTable || printer.format === 'name' ? 'summary' : undefined } as const
     for (const type of types) for await (const { body } of client.workers.pages(type, filter)) rows.push(...body)
     await printer.rows(rows, COLUMNS)
     return EXIT.OK
@@ -88,22 +96,22 @@ const get = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
+  names: 'TYPE/ID',
   summary: 'Shows the state, config and statistics of a worker.',
   options: {},
   examples: ['http-probe/probe-1', 'http-probe/probe-1 -o yaml'],
   run: async ({ operands, client, printer }) => {
-    const { type, id } = workerOperand(operands[0])
+    const { type, id, shown: workerName } = workerOperand(operands[0])
     const { body } = await client.workers.get(type, id)
-    await printer.value(body, () =>
-      tableText(Object.entries(body), [
-        { head: 'FIELD', cell: ([name]) => name },
-        {
-          head: 'VALUE',
-          cell: ([name, value]) =>
-            name === 'departure' && body.departure != null ? departureText(body.departure) : shown(name, value),
-        },
-      ]),
-    )
+    const columns: readonly Column<[string, unknown]>[] = [
+      { head: 'FIELD', cell: ([name]) => name },
+      {
+        head: 'VALUE',
+        cell: ([name, value]) =>
+          name === 'departure' && body.departure != null ? departureText(body.departure) : shown(name, value),
+      },
+    ]
+    await printer.value(body, () => printer.table(Object.entries(body), columns), [workerName])
     return EXIT.OK
   },
 })
@@ -117,6 +125,7 @@ const drain = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
+  names: 'TYPE/ID',
   summary: 'Drains a worker: it finishes its running tasks, then exits.',
   changes: true,
   examples: ['http-request/r-1', 'http-request/r-1 --wait --timeout 600'],
@@ -128,7 +137,7 @@ const drain = verb({
     await printer.rows(
       [body],
       [
-        { head: 'WORKER', cell: () => worker.shown },
+        { head: 'WORKER', cell: () => worker.shown, isName: true },
         { head: 'DRAIN', cell: (row) => row.drain },
       ],
       body,
@@ -154,6 +163,7 @@ const forget = verb({
   operands: 'TYPE/ID',
   least: 1,
   most: 1,
+  names: 'TYPE/ID',
   summary: "Deletes the master's record of a worker, including its config. A running worker registers again.",
   changes: true,
   examples: ['http-probe/probe-1', 'http-probe/probe-1 --yes'],
@@ -165,7 +175,7 @@ const forget = verb({
     await printer.rows(
       [body],
       [
-        { head: 'WORKER', cell: () => name },
+        { head: 'WORKER', cell: () => name, isName: true },
         { head: 'REMOVED', cell: (row) => (row.removed ? 'yes' : 'no') },
       ],
       body,

@@ -103,10 +103,10 @@ async function ofVerb(
 const optionBefore = (word: string | undefined, options: readonly Option[]): Option | undefined =>
   options.find(({ name, short, value }) => value !== undefined && (word === `--${name}` || word === `-${short}`))
 
-/** `table|json|yaml` are its values; a placeholder in capitals has none that are known. */
+/** `table|json|jsonpath=…` are its values; a placeholder in capitals has none that are known. */
 async function valuesOf({ value = '' }: Option, known: Known): Promise<readonly Candidate[]> {
   if (value === 'CONTEXT') return bare(await known.contexts())
-  return value.includes('|') ? bare(value.split('|')) : []
+  return value.includes('|') ? bare(value.split('|').map((word) => word.replace(/=…$/, '='))) : []
 }
 
 const bare = (words: readonly string[]): readonly Candidate[] => words.map((word) => ({ word, help: '' }))

@@ -7,7 +7,7 @@
 const BASH = `_muster() {
   local IFS=$'\\n'
   COMPREPLY=($(muster completion --words "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
-  if [[ \${COMPREPLY[0]-} == */ ]]; then compopt -o nospace 2>/dev/null; fi
+  if [[ \${COMPREPLY[0]-} == *[/=] ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -F _muster muster
 `
@@ -19,7 +19,7 @@ _muster() {
   while IFS=$'\\t' read -r word help; do
     found+=("\${word//:/\\\\:}:$help")
   done < <(muster completion --words "\${(@)words[2,CURRENT]}" 2>/dev/null)
-  if [[ \${found[1]-} == */:* ]]; then _describe muster found -S ''; else _describe muster found; fi
+  if [[ \${found[1]-} == *[/=]:* ]]; then _describe muster found -S ''; else _describe muster found; fi
 }
 compdef _muster muster
 `

@@ -24,7 +24,7 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { head: 'NAME', cell: ({ name }) => name },
+  { head: 'NAME', cell: ({ name }) => name, isName: true },
   { head: 'CURRENT', cell: ({ current }) => (current ? '*' : null) },
   { head: 'MASTER', cell: masterText },
   { head: 'TOKEN', cell: tokenText },
@@ -53,6 +53,7 @@ const ls = localVerb({
   operands: '',
   least: 0,
   most: 0,
+  names: 'CONTEXT',
   summary: 'Lists the contexts: masters, and where their tokens come from.',
   examples: ['', '-o yaml'],
   options: {},

@@ -161,6 +161,6 @@ async function act(
 }
 
 async function printed({ printer }: ClusterInvocation, set: SetObject): Promise<number> {
-  if (printer.format !== 'table') await printer.value(set, () => '')
+  if (!printer.isTable) await printer.value(set, () => '', [set.metadata.name])
   return EXIT.OK
 }

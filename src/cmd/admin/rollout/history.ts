@@ -13,7 +13,7 @@ interface HistoryRow {
 
 const COLUMNS: readonly Column<HistoryRow>[] = [
   { head: 'NUMBER', cell: ({ revision }) => revision.revision },
-  { head: 'REVISION', cell: ({ revision }) => revisionNameOf(revision) },
+  { head: 'REVISION', cell: ({ revision }) => revisionNameOf(revision), isName: true },
   { head: 'ROLLED OUT', cell: ({ revision }) => revision.metadata.creationTimestamp },
   { head: 'STATE', cell: ({ roles }) => roles },
   { head: 'CHANGED FIELDS', cell: ({ changed }) => changed },

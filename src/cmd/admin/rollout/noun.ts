@@ -14,6 +14,7 @@ const NAME = { operands: 'NAME', least: 1, most: 1 } as const
 const status = clusterVerb({
   ...NAME,
   name: 'status',
+  names: 'NAME',
   summary:
     'Shows how far the rollout of a set is, and the next command. Exits with 1 if it failed. With --watch it waits ' +
     'for the end, and exits with 0 if it is complete, 1 if it failed, 6 if the time is over.',
@@ -33,6 +34,7 @@ const status = clusterVerb({
 const history = clusterVerb({
   ...NAME,
   name: 'history',
+  names: 'REVISION',
   summary: 'Lists the revisions of a set, newest first, and which fields each changed.',
   examples: ['crawlers -n prod', 'crawlers -n prod -o yaml'],
   options: {},
@@ -42,6 +44,7 @@ const history = clusterVerb({
 const pause = clusterVerb({
   ...NAME,
   name: 'pause',
+  names: 'NAME',
   summary: 'Pauses rollouts of a set: sets spec.paused. Workers that have the new config keep it.',
   changes: true,
   examples: ['crawlers -n prod'],
@@ -52,6 +55,7 @@ const pause = clusterVerb({
 const resume = clusterVerb({
   ...NAME,
   name: 'resume',
+  names: 'NAME',
   summary: 'Resumes rollouts of a set. Does nothing if they are not paused.',
   changes: true,
   examples: ['crawlers -n prod'],
@@ -62,6 +66,7 @@ const resume = clusterVerb({
 const promote = clusterVerb({
   ...NAME,
   name: 'promote',
+  names: 'NAME',
   summary: 'Continues a rollout that waits after a stage.',
   changes: true,
   examples: ['crawlers -n prod', 'crawlers -n prod --all'],
@@ -80,6 +85,7 @@ const promote = clusterVerb({
 const abort = clusterVerb({
   ...NAME,
   name: 'abort',
+  names: 'NAME',
   summary: 'Ends a rollout as failed: the updated workers return to the current revision.',
   changes: true,
   examples: ['crawlers -n prod'],
@@ -90,6 +96,7 @@ const abort = clusterVerb({
 const retry = clusterVerb({
   ...NAME,
   name: 'retry',
+  names: 'NAME',
   summary: 'Rolls out a failed revision again, from the first stage.',
   changes: true,
   examples: ['crawlers -n prod'],
@@ -100,6 +107,7 @@ const retry = clusterVerb({
 const undo = clusterVerb({
   ...NAME,
   name: 'undo',
+  names: 'NAME',
   summary:
     'Writes config and configFrom of an earlier revision into the set, which then rolls them out. If a GitOps engine ' +
     'owns them, it changes nothing, prints the fields to write into Git, and exits with 5.',

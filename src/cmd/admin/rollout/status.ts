@@ -21,7 +21,7 @@ export async function showStatus(call: StatusCall): Promise<number> {
   const [name = ''] = operands
   const set = options.watch ? await endOf(call, name) : await sets.get(name)
   if (set === undefined) return EXIT.OK
-  await printer.value(set, () => stateText(set))
+  await printer.value(set, () => stateText(set), [set.metadata.name])
   return stateOf(set).outcome === 'failed' ? EXIT.FAILED : EXIT.OK
 }
 

@@ -39,7 +39,7 @@ export async function undo(
   for (const manager of new Set(owners.map((owner) => owner.manager)))
     printer.note(`warning: the next run of ${manager} sets the config back; change it at the source as well`)
   printer.note(`${shownName(set)} has the config of revision ${revision} (number ${target.revision}) again`)
-  if (printer.format !== 'table') await printer.value(changed, () => '')
+  if (!printer.isTable) await printer.value(changed, () => '', [changed.metadata.name])
   return EXIT.OK
 }
 
