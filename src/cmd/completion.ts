@@ -65,7 +65,13 @@ const quietIo = (): Io => ({ ...processIo(), err: () => undefined })
 const contexts = async (): Promise<readonly string[]> =>
   Object.keys((await readContexts(quietIo()).catch(() => ({ contexts: {} }))).contexts)
 
-const NOTHING: Known = { types: async () => [], workers: async () => [], pools: async () => [], contexts }
+const NOTHING: Known = {
+  types: async () => [],
+  workers: async () => [],
+  pools: async () => [],
+  fields: async () => [],
+  contexts,
+}
 
 async function withMaster<T>(words: readonly string[], act: (known: Known) => Promise<T>): Promise<T> {
   const io = quietIo()
@@ -100,6 +106,7 @@ function knownBy(client: MasterClient): Known {
       }),
     pools: () =>
       list(async () => Object.values((await client.catalog()).body).flatMap(({ pools = {} }) => Object.keys(pools))),
+    fields: (type) => list(async () => Object.keys((await client.catalogEntry(type)).body.config['properties'] ?? {})),
     contexts,
   }
 }

@@ -70,6 +70,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     load: admin('rollout'),
   },
   automations: { summary: 'list installed automations and their schemas', load: admin('automations') },
+  explain: { summary: 'describe the fields of the config, payload or output of a type', load: admin('explain') },
   context: {
     summary: 'list, choose, change or remove contexts: masters and where their tokens come from',
     load: admin('context'),

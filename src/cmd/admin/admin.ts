@@ -13,6 +13,7 @@ import { clientOf, findConnection, type Connection } from './contexts/connection
 import { contextNoun } from './contexts/noun.ts'
 import { dead } from './dead.ts'
 import { explain } from './explain.ts'
+import { explainNoun } from './explain-fields.ts'
 import type { Io } from './io.ts'
 import {
   CLUSTER_OPTIONS,
@@ -57,6 +58,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   output,
   pools,
   automations,
+  explain: explainNoun,
   rollout,
   operations,
   audit: auditNoun,

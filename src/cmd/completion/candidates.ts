@@ -17,6 +17,8 @@ export interface Known {
   /** IDs of workers of the type. */
   readonly workers: (type: string) => Promise<readonly string[]>
   readonly pools: () => Promise<readonly string[]>
+  /** Fields of the config of the type. */
+  readonly fields: (type: string) => Promise<readonly string[]>
   /** Contexts of the configuration file. */
   readonly contexts: () => Promise<readonly string[]>
 }
@@ -121,9 +123,18 @@ async function operandsOf(
   if (kind === 'CONTEXT') return bare(await known.contexts())
   if (kind === 'pools NAME') return bare(await known.pools())
   if (kind === 'WORKER') return bare(await known.workers(before[0] ?? ''))
+  if (kind === 'TYPE.FIELD') return fieldsOf(last, known)
   if (kind !== 'TYPE/ID') return []
   const slash = last.indexOf('/')
   if (slash === -1) return bare((await known.types()).map((type) => `${type}/`))
   const type = last.slice(0, slash)
   return bare((await known.workers(type)).map((id) => `${type}/${id}`))
+}
+
+/** Types until there is a dot, then the fields of the type. */
+async function fieldsOf(last: string, known: Known): Promise<readonly Candidate[]> {
+  const dot = last.indexOf('.')
+  if (dot === -1) return bare(await known.types())
+  const type = last.slice(0, dot)
+  return bare((await known.fields(type)).map((field) => `${type}.${field}`))
 }
