@@ -37,6 +37,7 @@ const MAY_IMPORT = {
   cmd: [
     ...PARTS,
     ...BACKENDS,
+    'protocol/event-stream',
     'automation',
     'automations',
     'storage',

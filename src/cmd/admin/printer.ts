@@ -45,12 +45,26 @@ export function brief(value: unknown): string {
 export const when = (seconds: number | null | undefined): string | null =>
   seconds === null || seconds === undefined ? null : new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z')
 
-export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[], hasHeads = true): string {
+export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  return layOut(rows, columns, { hasHeads: true, least: [] }).text
+}
+
+interface Layout {
+  readonly hasHeads: boolean
+  /** The least width of each column. */
+  readonly least: readonly number[]
+}
+
+function layOut<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { hasHeads, least }: Layout,
+): { readonly text: string; readonly widths: readonly number[] } {
   const heads = hasHeads ? [columns.map(({ head }) => head)] : []
   const lines = [...heads, ...rows.map((row) => columns.map(({ cell }) => cellText(cell(row))))]
-  if (lines.length === 0) return ''
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
-  return lines
+  if (lines.length === 0) return { text: '', widths: least }
+  const widths = columns.map((_, at) => Math.max(least[at] ?? 0, ...lines.map((line) => line[at]?.length ?? 0)))
+  const text = lines
     .map((line) =>
       line
         .map((cell, at) => cell.padEnd(widths[at] ?? 0))
@@ -59,6 +73,7 @@ export function tableText<Row>(rows: readonly Row[], columns: readonly Column<Ro
     )
     .join('\n')
     .concat('\n')
+  return { text, widths }
 }
 
 /** A value that an expression selects, as one line: text as it is, unless it has control characters; else JSON. */
@@ -102,6 +117,8 @@ export class Printer {
   readonly #hasHeads: boolean
   readonly #select: Select
   #isHeadDue: boolean
+  /** Of the rows that were streamed, so that further ones stand below them. */
+  #widths: readonly number[] = []
 
   constructor(
     format: Format,
@@ -132,9 +149,12 @@ export class Printer {
   }
 
   /** Formats rows with the columns of this format. */
-  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], hasHeads = this.#hasHeads): string {
-    const shown = columns.filter(({ isWide }) => this.format === 'wide' || isWide !== true)
-    return tableText(rows, shown, hasHeads)
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+    return layOut(rows, this.#shown(columns), { hasHeads: this.#hasHeads, least: [] }).text
+  }
+
+  #shown<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
+    return columns.filter(({ isWide }) => this.format === 'wide' || isWide !== true)
   }
 
   /**
@@ -144,7 +164,10 @@ export class Printer {
   async stream<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): Promise<void> {
     if (rows.length === 0) return
     if (this.isTable) {
-      this.#io.out(this.table(rows, columns, this.#isHeadDue))
+      const layout = { hasHeads: this.#isHeadDue, least: this.#widths }
+      const { text, widths } = layOut(rows, this.#shown(columns), layout)
+      this.#io.out(text)
+      this.#widths = widths
       this.#isHeadDue = false
       return
     }

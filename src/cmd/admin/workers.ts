@@ -2,12 +2,13 @@
 import type { MasterClient } from '../../client/index.ts'
 import { MasterError } from '../../client/index.ts'
 import { WORKER_STATES, type DepartureBody, type WorkerBody } from '../../protocol/index.ts'
-import { oneOf } from '../readers.ts'
+import { flag, oneOf } from '../readers.ts'
 import { typeOperand, waitOption, workerOperand, yesOrNo, type WorkerName } from './options.ts'
 import { brief, when, type Column } from './printer.ts'
 import { EXIT, verb, type Noun } from './verb.ts'
-import { logs } from './worker-logs.ts'
 import { waitUntil } from './wait.ts'
+import { WorkerWatch } from './watch-workers.ts'
+import { logs } from './worker-logs.ts'
 
 const COLUMNS: readonly Column<WorkerBody>[] = [
   { head: 'WORKER', cell: (row) => `${row.automation_type}/${row.worker_id}`, isName: true },
@@ -52,6 +53,27 @@ function labelsText(labels: WorkerBody['labels'] = {}): string | null {
   return pairs.length === 0 ? null : pairs.join(',')
 }
 
+const LS_OPTIONS = {
+  state: {
+    name: 'state',
+    value: WORKER_STATES.join('|'),
+    help: 'Only workers in this state.',
+    read: oneOf(...WORKER_STATES),
+  },
+  connected: {
+    name: 'connected',
+    value: 'yes|no',
+    help: 'Only workers that are connected, or only those that are not.',
+    read: yesOrNo,
+  },
+  watch: {
+    name: 'watch',
+    short: 'w',
+    help: 'Then print a row for each worker that changes, until Ctrl-C; a line with -o json.',
+    read: flag,
+  },
+} as const
+
 const ls = verb({
   name: 'ls',
   aliases: ['list'],
@@ -60,30 +82,48 @@ const ls = verb({
   most: 1,
   names: 'TYPE/ID',
   summary: 'Lists the workers of one automation, or of all.',
-  examples: ['http-probe --state ERROR', '--connected no -o json'],
-  options: {
-    state: {
-      name: 'state',
-      value: WORKER_STATES.join('|'),
-      help: 'Only workers in this state.',
-      read: oneOf(...WORKER_STATES),
-    },
-    connected: {
-      name: 'connected',
-      value: 'yes|no',
-      help: 'Only workers that are connected, or only those that are not.',
-      read: yesOrNo,
-    },
-  },
-  run: async ({ operands, options, client, printer }) => {
-    const types = operands[0] === undefined ? await typesOf(client) : [typeOperand(operands[0])]
-    const rows: WorkerBody[] = []
-    const filter = { ...options, view: printer.isTable || printer.format === 'name' ? 'summary' : undefined } as const
-    for (const type of types) for await (const { body } of client.workers.pages(type, filter)) rows.push(...body)
-    await printer.rows(rows, COLUMNS)
+  examples: ['http-probe --state ERROR', '--connected no -o json', 'http-probe --watch'],
+  options: LS_OPTIONS,
+  run: async ({ operands, options, client, io, printer }) => {
+    const type = operands[0] === undefined ? null : typeOperand(operands[0])
+    const view = printer.isTable || printer.format === 'name' ? 'summary' : undefined
+    const { state, connected } = options
+    if (!options.watch) {
+      await printer.rows(await listed(client, type, { state, connected, view }), COLUMNS)
+      return EXIT.OK
+    }
+    await new WorkerWatch({
+      client,
+      io,
+      printer,
+      columns: COLUMNS,
+      type,
+      list: (changed) => listed(client, changed ?? type, { view }),
+      read: (ofType, id) => client.workers.get(ofType, id, { view }).then(({ body }) => body, ifKnown),
+      isShown: (worker) =>
+        (state === undefined || worker.state === state) && (connected === undefined || worker.connected === connected),
+    }).run()
     return EXIT.OK
   },
 })
+
+/** The workers of a type, or of all types that the token covers. */
+async function listed(
+  client: MasterClient,
+  type: string | null,
+  filter: Parameters<MasterClient['workers']['pages']>[1],
+): Promise<readonly WorkerBody[]> {
+  const rows: WorkerBody[] = []
+  for (const each of type === null ? await typesOf(client) : [type])
+    for await (const { body } of client.workers.pages(each, filter)) rows.push(...body)
+  return rows
+}
+
+/** @returns undefined for a worker that was forgotten. */
+function ifKnown(error: unknown): undefined {
+  if (error instanceof MasterError && error.code === 'NOT_FOUND') return undefined
+  throw error
+}
 
 /** The automations that the token covers. */
 async function typesOf(client: MasterClient): Promise<readonly string[]> {

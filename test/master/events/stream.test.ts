@@ -42,6 +42,20 @@ describe('an event stream', () => {
     expect(new Set([begun, first?.id, second?.id]).size).toBe(3)
   })
 
+  it('has its position when the head of the response arrives: what is appended then is sent (D214)', async () => {
+    const { master, tell } = await openEventsFixture()
+    await tell(happened(0))
+    const early = await Listener.open(master.url)
+    listeners.push(early)
+    await tell(happened(1))
+    await early.first(1)
+    const resumed = await Listener.open(master.url, { lastEventId: early.lastId })
+    listeners.push(resumed)
+    await tell(happened(2))
+    await resumed.first(1)
+    expect([numbers(early)[0], numbers(resumed)]).toEqual([1, [2]])
+  })
+
   it('sends the changes of a worker, but never a config, a secret or a heartbeat (D51)', async () => {
     const { master, backend, time } = await openEventsFixture()
     const listener = await listen(master.url)
