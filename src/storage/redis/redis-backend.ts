@@ -170,6 +170,7 @@ export class RedisBackend implements Backend {
       await this.#events.open()
       await this.#bus.open()
       await this.#bus.listen(EVENTS_CHANNEL, (text) => this.#events.receive(text))
+      await this.#events.catchUp() // What was appended before the channel was subscribed.
     } catch (error) {
       this.#end()
       throw error

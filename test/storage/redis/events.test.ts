@@ -4,7 +4,9 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { parseStoreUrl, RedisBackend } from '../../../src/storage/redis/index.ts'
 import { RedisEventLog } from '../../../src/storage/redis/events.ts'
 import type { LoggedEvent, NewEvent } from '../../../src/storage/index.ts'
+import { eventually } from '../../kit/eventually.ts'
 import { startRedis, withRedisServer, type RedisOptions, type RedisServer } from '../../kit/redis-server.ts'
+import { Forwarder } from './forwarder.ts'
 import { TracedCaller } from './traced.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -24,23 +26,27 @@ async function masters(options: RedisOptions = {}): Promise<{ server: RedisServe
   return { server, first: await masterOn(server, 1), second: await masterOn(server, 2) }
 }
 
-async function masterOn(server: RedisServer, seed: number): Promise<Master> {
-  const backend = new RedisBackend({ url: parseStoreUrl(server.url), time: systemTime, random: seededRandom(seed) })
+async function masterOn(server: { readonly url: string }, seed: number): Promise<Master> {
+  const { master, opening } = startOn(server.url, seed)
+  await opening
+  return master
+}
+
+/** Begins to open a backend, whose listener is there from the beginning. */
+function startOn(url: string, seed: number): { readonly master: Master; readonly opening: Promise<void> } {
+  const backend = new RedisBackend({ url: parseStoreUrl(url), time: systemTime, random: seededRandom(seed) })
   open.push(backend)
-  await backend.open(AbortSignal.timeout(20_000))
+  const opening = backend.open(AbortSignal.timeout(20_000))
   const received: LoggedEvent[] = []
   let reported = (): void => undefined
   backend.events.onAppend((events) => {
     received.push(...events)
     reported()
   })
-  return {
-    backend,
-    received,
-    until: async (isSo) => {
-      while (!isSo()) await new Promise<void>((resolve) => void (reported = resolve))
-    },
+  const until: Master['until'] = async (isSo) => {
+    while (!isSo()) await new Promise<void>((resolve) => void (reported = resolve))
   }
+  return { master: { backend, received, until }, opening }
 }
 
 const event = (n: number | string): NewEvent => ({
@@ -87,6 +93,21 @@ withRedisServer('redis event log', () => {
       for (let n = 1; n < 20; n += 1) await first.backend.events.append([event(n)])
       await second.until(() => second.received.length >= 20)
       expect(reported(second.received)).toEqual(datas(...Array.from({ length: 20 }, (_, n) => n)))
+    })
+
+    it('reads the events that were appended while it opened, before it was subscribed (G10)', async () => {
+      const { server, first } = await masters()
+      await first.backend.events.append([event(0)])
+      const forwarder = await Forwarder.to(Number(new URL(server.url).port))
+      open.push(forwarder)
+      forwarder.refuse(/subscribe/i)
+      const { master: third, opening } = startOn(server.url.replace(/:\d+$/, `:${forwarder.port}`), 3)
+      await eventually(async () => forwarder.refusals > 0)
+      await first.backend.events.append([event(1)])
+      forwarder.refuse(null)
+      await opening
+      await eventually(async () => third.received.length > 0)
+      expect(reported(third.received)).toEqual(datas(1))
     })
 
     it('fills the gap after a single lost message', async () => {

@@ -30,6 +30,7 @@ export class Forwarder {
   #accepted = 0
   #state: 'carries' | 'slow' | 'frozen' | 'cut' = 'carries'
   #refused: RegExp | null = null
+  #refusals = 0
   #losing: { readonly words: RegExp; readonly resolve: () => void } | null = null
 
   private constructor(ports: readonly number[]) {
@@ -45,6 +46,11 @@ export class Forwarder {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port
+  }
+
+  /** How many connections were closed because of what their client had sent. */
+  get refusals(): number {
+    return this.#refusals
   }
 
   point(...ports: readonly number[]): void {
@@ -97,10 +103,15 @@ export class Forwarder {
     if (this.#state === 'slow') server.on('data', () => delay(server))
     client.on('data', (chunk: Buffer) => {
       if (pair.said.length < MAX_SAID) pair.said += chunk.toString('latin1')
-      if (this.#refused?.test(pair.said) === true) end(pair)
+      if (this.#refused?.test(pair.said) === true) this.#refuse(pair)
       if (this.#losing?.words.test(chunk.toString('latin1')) === true) this.#lose(server)
     })
     client.pipe(server).pipe(client)
+  }
+
+  #refuse(pair: Pair): void {
+    this.#refusals += 1
+    end(pair)
   }
 
   #lose(server: Socket): void {
