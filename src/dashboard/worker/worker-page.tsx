@@ -29,7 +29,7 @@ const SlotLanes = lazy(async () => ({ default: (await import('../charts/slot-lan
 
 const EVERY_MS = 15_000
 /** In a large fleet, changes of the worker cause no event. */
-const LARGE_EVERY_MS = 6_000
+const LARGE_EVERY_MS = 8_000
 const HISTORY_EVERY_MS = 60_000
 /** The master keeps at most this many generations (D39). */
 const HISTORY_ROWS = 50
