@@ -7,7 +7,7 @@ import { MasterError, type MasterClient } from '../../client/index.ts'
 import type { CatalogEntryBody, JsonSchema } from '../../protocol/index.ts'
 import { automationType, flag } from '../readers.ts'
 import { nearest, SettingsError } from '../settings.ts'
-import { plain, type Column, type Printer } from './printer.ts'
+import { brief, plain, type Column, type Printer } from './printer.ts'
 import { SchemaFields, type SchemaField } from './schema-fields.ts'
 import { EXIT, Failure, verb, type Noun } from './verb.ts'
 
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<FieldRow>[] = [
   { head: 'FIELD', cell: ({ field, required }) => (required ? `${field} (required)` : field) },
   { head: 'TYPE', cell: ({ type }) => type },
   { head: 'DEFAULT', cell: (row) => defaultText(row.default) },
-  { head: 'RANGE', cell: ({ range }) => range },
+  { head: 'RANGE', cell: ({ range }) => brief(range) }, // A pattern may be long; the view of one field has all of it.
   { head: 'SECRET', cell: ({ secret }) => (secret ? 'yes' : null) },
   { head: 'MEANING', cell: ({ description }) => description },
 ]

@@ -19,6 +19,14 @@ describe('muster explain', () => {
     expect(rows.find(([name]) => name === 'authorization')?.[4]).toBe('yes')
   })
 
+  it('cuts a long pattern in the list, and shows all of it for one field', async () => {
+    const { url } = await start()
+    const list = await muster(url, 'explain http-probe')
+    expect(list.out).toMatch(/^allow_cidrs .*pattern \S+… /m)
+    expect(Math.max(...lines(list.out).map(({ length }) => length))).toBeLessThan(300)
+    expect((await muster(url, 'explain http-probe.allow_cidrs')).out).toMatch(/range .*pattern \S+\$$/m)
+  })
+
   it('shows one field, and the fields below it, through the items of a list', async () => {
     const { url } = await start()
     const { out } = await muster(url, 'explain http-probe.targets')
