@@ -1,12 +1,13 @@
 /** @module dashboard/dead/use-groups  Reads the groups of dead tasks, and the tasks of one, when they change. */
 import { useEffect, useRef, useState } from 'react'
 import type { DeadGroupBody, DeadGroupsBody } from '../../protocol/index.ts'
-import { useFeedState, useQueueTotals } from '../api/live.ts'
+import { useFeedState } from '../api/live.ts'
 import { useRead, type Read } from '../api/queries.ts'
+import { useOverview } from '../workers/use-workers.ts'
 import { countOf, newestTasks, type DeadItem } from './groups.ts'
 import { pollEveryMs, rereadAfterMs } from './reading.ts'
 
-/** Follows the number of dead tasks. */
+/** Follows the number of dead tasks, which an event reports, and the overview what changed before the event stream. */
 export function useDeadGroups(type: string): Read<DeadGroupsBody> {
   const [characters, setCharacters] = useState(0)
   const isLive = useFeedState().kind === 'live'
@@ -16,7 +17,7 @@ export function useDeadGroups(type: string): Read<DeadGroupsBody> {
     return body
   })
   const { refresh, data, atMs = 0 } = read
-  const counted = useQueueTotals()[type]?.queue.dead
+  const counted = useOverview().data?.automations[type]?.queue?.dead
   const isOutdated = isLive && data !== undefined && counted !== undefined && counted !== countOf(data.groups)
   useEffect(() => {
     if (!isOutdated) return undefined

@@ -1,10 +1,11 @@
 // Groups of dead letters in a real browser, against a real master with data (D157, D158, D159).
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import { ADMIN_TOKEN } from '../../e2e/fleet.ts'
 import { eventually } from '../../kit/eventually.ts'
 import { BusyFleet } from './busy-fleet.ts'
 import { it } from './it.ts'
-import { CHROMIUM, look, signedIn } from './watched.ts'
+import { CHROMIUM, look, openPage, signedIn, signIn } from './watched.ts'
 
 let fleet: BusyFleet
 
@@ -37,6 +38,23 @@ describe('groups of dead letters', () => {
     await page.getByText('The newest 500 of 700').waitFor()
     await page.evaluate('scrollTo(0, 0)')
     await look(page, 'dead-groups')
+  })
+
+  it('are read again if one was removed before the event stream opened', async () => {
+    await fleet.killTasks('mailer', 'dead', 1, 'boom')
+    const { page } = await openPage(`${fleet.url}/`, '#/tasks/mailer?tab=dead')
+    let letThrough = (): void => {}
+    const until = new Promise<void>((resolve) => (letThrough = resolve))
+    await page.route('**/api/v1/events*', async (route) => {
+      await until
+      await route.continue()
+    })
+    await signIn(page, ADMIN_TOKEN)
+    await page.getByRole('button', { name: 'dead-1', exact: true }).waitFor()
+    await fleet.backend.tasks.clearDead('mailer')
+    await page.waitForTimeout(1_500) // Its event is over.
+    letThrough()
+    await page.getByText('No dead letters').waitFor()
   })
 
   it('are replayed at a pace, after a question that names the error', async () => {
