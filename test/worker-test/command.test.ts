@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildCatalog } from '../../src/automation/index.ts'
 import { readManifest } from '../../src/automation/manifest.ts'
+import { ROWS } from '../../src/worker-test/index.ts'
 import { BUILT_COMMAND } from '../kit/built-command.ts'
 import { eventually } from '../kit/index.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
@@ -94,7 +95,7 @@ describe('muster worker-test', () => {
   })
 
   it.each([
-    [['--only', 'W99', '--command', 'x'], '--only  "W99" is not a row; the rows are W01 to W38'],
+    [['--only', 'W99', '--command', 'x'], `--only  "W99" is not a row; the rows are W01 to ${ROWS.at(-1)?.id}`],
     [[], '--command  is required; for example --command "python3 my_worker.py"'],
     [['--command', 'x', '-o', 'yaml'], '"yaml" is not known; known: table, json'],
     [['x', '--command', 'x', '--commando', 'y'], '--commando  is not known; did you mean --command?'],
