@@ -138,7 +138,7 @@ export function useWorkersOf(type: string): readonly WorkerRow[] | undefined {
 }
 
 /** Overview and groups of a large fleet. The master reads its store at most every 5 s for each of them. */
-const LARGE_EVERY_MS = 10_000
+const LARGE_EVERY_MS = 12_000
 
 /** Every worker of a large fleet, from the groups of equal ones. Workers with a problem have rows of their own. */
 export function useWorkerGroups(): Read<readonly WorkerRow[]> {
