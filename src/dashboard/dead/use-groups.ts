@@ -7,7 +7,10 @@ import { useOverview } from '../workers/use-workers.ts'
 import { countOf, newestTasks, type DeadItem } from './groups.ts'
 import { pollEveryMs, rereadAfterMs } from './reading.ts'
 
-/** Follows the number of dead tasks, which an event reports, and the overview what changed before the event stream. */
+/**
+ * Reads the groups again when the number of dead tasks changes. An event reports the change; one from before the event
+ * stream opened is in the overview.
+ */
 export function useDeadGroups(type: string): Read<DeadGroupsBody> {
   const [characters, setCharacters] = useState(0)
   const isLive = useFeedState().kind === 'live'
