@@ -322,7 +322,13 @@ export async function assembleCluster(nodes: readonly RedisServer[]): Promise<vo
     await client.call('CLUSTER', 'ADDSLOTSRANGE', i * share, Math.min((i + 1) * share, 16_384) - 1)
   }
   for (const other of others) {
-    await clients[nodes.indexOf(first ?? other)]?.call('CLUSTER', 'MEET', other.host, other.port, busPortOf(other))
+    await clients[nodes.indexOf(first ?? other)]?.call(
+      'CLUSTER',
+      'MEET',
+      other.host,
+      other.port,
+      busPortOf(other.options),
+    )
   }
   const agrees = async (client: Redis): Promise<boolean> => {
     const [info, slots] = [
@@ -338,41 +344,47 @@ export async function assembleCluster(nodes: readonly RedisServer[]): Promise<vo
   await eventually('the cluster agrees', async () => (await Promise.all(clients.map(agrees))).every(Boolean))
 }
 
-const busPortOf = ({ options }: RedisServer): string =>
+const busPortOf = (options: RedisOptions): string =>
   /cluster-port (?<port>\d+)/.exec(options.config?.join('\n') ?? '')?.groups?.['port'] ?? ''
 
-/** Makes a node of a cluster a replica. Resolves when it is in sync, and known to all `nodes`, of which it is one. */
+/** Makes a node of a cluster a replica. Resolves when it is in sync, and linked to all `nodes`, of which it is one. */
 export async function makeReplica(
   replica: RedisServer,
   primary: RedisServer,
   nodes: readonly RedisServer[],
 ): Promise<void> {
-  const [own, of] = [replica.connect(), primary.connect()]
-  await of.call('CLUSTER', 'MEET', replica.host, replica.port, busPortOf(replica))
-  const id = String(await of.call('CLUSTER', 'MYID'))
-  await eventually('the replica knows its primary', async () => String(await own.call('CLUSTER', 'NODES')).includes(id))
-  await own.call('CLUSTER', 'REPLICATE', id)
-  const isKnown = async (node: RedisServer): Promise<boolean> =>
-    String(await node.client.call('CLUSTER', 'NODES')).includes(`slave ${id}`)
+  await meet(replica, nodes)
+  const id = String(await primary.client.call('CLUSTER', 'MYID'))
+  await replica.client.call('CLUSTER', 'REPLICATE', id)
+  const isKnown = async (node: RedisServer): Promise<boolean> => (await nodesOf(node)).includes(`slave ${id}`)
   await eventually(
     'the replica is in sync',
     async () =>
-      (await own.info('replication')).includes('master_link_status:up') &&
+      (await replica.client.info('replication')).includes('master_link_status:up') &&
       (await Promise.all(nodes.map(isKnown))).every(Boolean),
   )
 }
 
-/** Makes a node known to all others. */
+/**
+ * Links an added node with all others, in both directions. Gossip alone would do so later: a failover that begins
+ * before would reach only some nodes, and a node that knows one primary of three considers the cluster down.
+ */
 async function meet(added: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
-  const [own, id] = [added.connect(), String(await added.connect().call('CLUSTER', 'MYID'))]
-  const [first = added] = nodes
-  await own.call('CLUSTER', 'MEET', first.host, first.port, busPortOf(first))
-  const said = async (node: RedisServer, what: string): Promise<string> =>
-    String(await node.client.call('CLUSTER', what))
-  const isKnown = async (node: RedisServer): Promise<boolean> => (await said(node, 'NODES')).includes(id)
-  await eventually('every node knows the new one', async () => (await Promise.all(nodes.map(isKnown))).every(Boolean))
-  await eventually('the new node serves', async () => (await said(added, 'INFO')).includes('cluster_state:ok'))
+  for (const { host, port, options } of nodes.filter((node) => node !== added))
+    await added.client.call('CLUSTER', 'MEET', host, port, busPortOf(options))
+  const isLinked = async (node: RedisServer): Promise<boolean> => {
+    const lines = (await nodesOf(node)).trim().split('\n')
+    return lines.length === nodes.length && lines.every((line) => / connected\b/.test(line) && !/handshake/.test(line))
+  }
+  await eventually('every node is linked to every other', async () =>
+    (await Promise.all(nodes.map(isLinked))).every(Boolean),
+  )
+  await eventually('the new node serves', async () =>
+    String(await added.client.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+  )
 }
+
+const nodesOf = async (node: RedisServer): Promise<string> => String(await node.client.call('CLUSTER', 'NODES'))
 
 const socketOf = (folder: string): string => join(folder, 'redis.sock')
 

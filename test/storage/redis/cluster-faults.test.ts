@@ -67,7 +67,11 @@ class Load {
   /** Resolves when every type has completed a further round. */
   async round(): Promise<void> {
     const before = new Map(TYPES.map((type) => [type, this.tokens.get(type)?.length ?? 0]))
-    await eventually(() => TYPES.every((type) => (this.tokens.get(type)?.length ?? 0) > (before.get(type) ?? 0)))
+    await eventually(
+      'every type has completed a further round',
+      () => TYPES.every((type) => (this.tokens.get(type)?.length ?? 0) > (before.get(type) ?? 0)),
+      { context: () => `the last errors: ${[...new Set(this.errors.slice(-20).map(String))].join('; ')}` },
+    )
   }
 
   async #work(type: string): Promise<void> {
