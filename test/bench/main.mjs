@@ -4,18 +4,20 @@
 //   [--only ROW,…|storage|service] [--rounds 5] [--scale 1] [--before DIR] [--list]
 // Exit: 0 every gate held; 1 a gate was missed, a delivery was not exact, or something failed; 2 wrong arguments.
 //
-// A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A complete
-// run (all rows, five rounds or more, scale 1) writes RESULTS.md.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// A gate is a ratio within this run, or a count; an aim is an absolute figure and does not fail the run. A run with
+// three rounds or more and scale 1 replaces its rows in RESULTS.md.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { execFileSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { alignedText, COSTS, costTableOf, format, isSound, pageOf, summaryOf, tableOf } from './report.mjs'
+import { alignedText, COSTS, costTableOf, format, isSound, summaryOf, tableOf } from './report.mjs'
 import { calm, createBench, runRow } from './run.mjs'
 import { rows as serviceRows } from './service/index.mjs'
 import { rows as storageRows } from './storage/index.mjs'
 import { diskRates } from './storage/limits.mjs'
+import { stampOf } from './stamp.mjs'
+import { store } from './stored.mjs'
 import { endStores, postgresVersion } from './stores.mjs'
 
 const HELP = `Measures Muster beside its peers and beside what the machine can do. Takes minutes, on an idle machine.
@@ -26,7 +28,8 @@ const HELP = `Measures Muster beside its peers and beside what the machine can d
   --before DIR    the earlier version for the rows before-…: a checkout with its packages (the previous release)
   --list          the rows, without running them
 `
-const WHOLE_ROUNDS = 5
+const ROUNDS = 5
+const ROUNDS_TO_STORE = 3
 const PEERS = ['bullmq', 'bee-queue', 'graphile-worker', 'pg-boss']
 const ALL = [...storageRows, ...serviceRows]
 
@@ -36,7 +39,7 @@ function settings() {
   const { values } = parseArgs({
     options: {
       only: { type: 'string' },
-      rounds: { type: 'string', default: `${WHOLE_ROUNDS}` },
+      rounds: { type: 'string', default: `${ROUNDS}` },
       scale: { type: 'string', default: '1' },
       before: { type: 'string' },
       list: { type: 'boolean' },
@@ -52,14 +55,14 @@ function settings() {
       `--only ${unknown.join(',')}: no such row; known: storage, service, ${ALL.map(({ id }) => id).join(', ')}`,
     )
   const rows = only === undefined ? ALL : ALL.filter(({ id, level }) => only.includes(id) || only.includes(level))
-  return { ...values, rounds, scale, rows, isWhole: only === undefined && rounds >= WHOLE_ROUNDS && scale === 1 }
+  return { ...values, rounds, scale, rows, isStored: rounds >= ROUNDS_TO_STORE && scale === 1 }
 }
 
 const versionOf = (name) =>
   JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')).version
 
 /** Describes the machine without host or user names. */
-function machineOf(directory, rounds) {
+function machineOf(directory) {
   const redis = /v=([\d.]+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1]
   const { bytesPerSecond, flushesPerSecond } = diskRates(directory)
   return [
@@ -70,7 +73,7 @@ function machineOf(directory, rounds) {
       `${format(flushesPerSecond)} flushes of 4 KiB a second`,
     `Node ${process.version}, Redis ${redis}, PostgreSQL ${postgresVersion() ?? 'none'}, ` +
       PEERS.map((name) => `${name} ${versionOf(name)}`).join(', '),
-    `${rounds} rounds, interleaved; medians with their range, ratios within a round`,
+    'rounds are interleaved; medians with their range, ratios within a round',
   ]
 }
 
@@ -98,32 +101,33 @@ const calmness = () =>
   `${calm.restless} of ${calm.measured} measurements began while the machine was more than 10 % slower than at its best`
 
 async function main() {
-  const { rounds, scale, rows, isWhole, before, help, list } = settings()
+  const { rounds, scale, rows, isStored, before, help, list } = settings()
   if (help) return say(HELP)
   if (list) return say(rows.map(({ id, level, title }) => `${id.padEnd(24)} ${level.padEnd(8)} ${title}`).join('\n'))
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
-  const began = performance.now()
+  const [began, stamp] = [performance.now(), stampOf()]
   try {
-    const machine = machineOf(directory, rounds)
+    const machine = machineOf(directory)
     say(machine.join('\n'))
     const summaries = await measureAll(rows, { scale, directory, rounds, before: before && resolve(before) })
     say(`\n${alignedText(tableOf(summaries))}\n\nCosts per item\n${alignedText(costTableOf(summaries))}`)
     say(`\n${calmness()}; ${Math.round((performance.now() - began) / 1_000)} s in all`)
-    if (isWhole) writeResults({ machine: [...machine, calmness()], summaries })
-    else say('RESULTS.md stays as it is: this was not a whole run')
+    if (isStored) {
+      store({
+        machine,
+        measured: { ...stamp, rounds, calmness: calmness() },
+        summaries,
+        known: ALL.map(({ id }) => id),
+      })
+      say('RESULTS.md has the new figures of these rows')
+    } else say(`RESULTS.md stays as it is: it takes runs of ${ROUNDS_TO_STORE} rounds or more with --scale 1`)
     const broken = summaries.filter((summary) => !isSound(summary))
     if (broken.length > 0) say(`missed: ${broken.map(({ row }) => row.id).join(', ')}`)
     process.exitCode = broken.length === 0 ? 0 : 1
   } finally {
     await endStores()
   }
-}
-
-function writeResults(run) {
-  const [page, notes] = ['RESULTS.md', 'NOTES.md'].map((name) => join(import.meta.dirname, name))
-  writeFileSync(page, pageOf({ ...run, notes: existsSync(notes) ? readFileSync(notes, 'utf8') : '' }))
-  say('RESULTS.md is written')
 }
 
 process.once('SIGINT', () => void endStores().finally(() => process.exit(130)))

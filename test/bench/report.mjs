@@ -142,18 +142,22 @@ export function tableOf(summaries) {
   ]
 }
 
-/** The cells for costs per item, for the subjects that have them. */
+/** The cells for costs per item, for the subjects and the costs that were measured. */
 export function costTableOf(summaries) {
-  const body = summaries.flatMap(({ row, lines }) =>
+  const measured = summaries.flatMap(({ row, lines }) =>
     lines
       .filter(({ costs }) => Object.keys(costs ?? {}).length > 0)
-      .map(({ subject, costs }, i) => [
-        i === 0 ? row.title : '',
-        subject,
-        ...Object.keys(COSTS).map((field) => (costs[field] === undefined ? '' : format(costs[field]))),
-      ]),
+      .map(({ subject, costs }, i) => ({ operation: i === 0 ? row.title : '', subject, costs })),
   )
-  return [['operation', 'subject', ...Object.values(COSTS)], ...body]
+  const fields = Object.keys(COSTS).filter((field) => measured.some(({ costs }) => costs[field] !== undefined))
+  return [
+    ['operation', 'subject', ...fields.map((field) => COSTS[field])],
+    ...measured.map(({ operation, subject, costs }) => [
+      operation,
+      subject,
+      ...fields.map((field) => (costs[field] === undefined ? '' : format(costs[field]))),
+    ]),
+  ]
 }
 
 export function alignedText(table) {
@@ -179,10 +183,16 @@ const LEVELS = {
   service: 'Service level: through REST, rpc and the control channel',
 }
 
-const conditionOf = ({ row }) =>
-  `- **${row.title}**: ${row.note}.${row.rounds === undefined ? '' : ` Rounds: at most ${row.rounds}.`}`
+function conditionOf({ row, measured: { date, commit, rounds, calmness } }) {
+  const own = Math.min(rounds, row.rounds ?? rounds)
+  return `- **${row.title}**: ${row.note}. Measured ${date} (${commit}) in ${own} rounds; ${calmness}.`
+}
 
-/** The page of a complete run. @param notes Handwritten Markdown. */
+/**
+ * The page of all rows, each as it was measured last.
+ * @param summaries With `measured`: `{ date, commit, rounds, calmness }`.
+ * @param notes Handwritten Markdown.
+ */
 export function pageOf({ machine, summaries, notes }) {
   const sections = Object.entries(LEVELS)
     .filter(([level]) => summaries.some(({ row }) => row.level === level))
@@ -199,7 +209,8 @@ export function pageOf({ machine, summaries, notes }) {
     })
   const paragraphs = [
     '# Measured',
-    'Written by `make bench`; what is said by hand stands in [NOTES.md](NOTES.md) and is repeated at the end.',
+    'Written by `make bench`, each row as it was measured last. The notes at the end are those of ' +
+      '[NOTES.md](NOTES.md), which is written by hand.',
     machine.map((each) => `- ${each}`).join('\n'),
     ...sections,
     notes.trim(),

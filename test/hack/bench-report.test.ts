@@ -49,6 +49,14 @@ interface Summary {
   }[]
   readonly gates: readonly Judged[]
 }
+interface Measured extends Summary {
+  readonly measured: {
+    readonly date: string
+    readonly commit: string
+    readonly rounds: number
+    readonly calmness: string
+  }
+}
 interface Parts {
   readonly median: (numbers: readonly number[]) => number
   readonly format: (number: number) => string
@@ -57,7 +65,7 @@ interface Parts {
   readonly isSound: (summary: Summary) => boolean
   readonly tableOf: (summaries: readonly Summary[]) => readonly (readonly string[])[]
   readonly markdown: (table: readonly (readonly string[])[]) => string
-  readonly pageOf: (run: { machine: readonly string[]; summaries: readonly Summary[]; notes: string }) => string
+  readonly pageOf: (run: { machine: readonly string[]; summaries: readonly Measured[]; notes: string }) => string
   readonly checkDelivery: (submitted: readonly string[], done: readonly string[]) => void
   readonly createBench: (settings: { scale: number; directory: string; rounds: number }) => (round: number) => Bench
   readonly runRow: (
@@ -227,13 +235,14 @@ describe('bench report', () => {
   })
 
   it('ends the page with the notes', () => {
+    const run = { date: '2026-11-22', commit: 'abc', rounds: 3, calmness: 'calm' }
     const page = pageOf({
       machine: ['2 processors'],
-      summaries: [summaryOf(measured({ Muster: figures(3) }))],
+      summaries: [{ ...summaryOf(measured({ Muster: figures(3) })), measured: run }],
       notes: '## Missed, and why\n\nNothing.\n',
     })
     expect(page).toContain('- 2 processors\n')
-    expect(page).toContain('- **submit**: as it is.\n')
+    expect(page).toContain('- **submit**: as it is. Measured 2026-11-22 (abc) in 3 rounds; calm.\n')
     expect(page.endsWith('## Missed, and why\n\nNothing.\n')).toBe(true)
   })
 })

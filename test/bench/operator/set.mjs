@@ -10,7 +10,7 @@ import { nowMs } from '../recorder.mjs'
 import { alignedText, format, markdown } from '../report.mjs'
 import { Environment } from './environment.mjs'
 import { memberOf, SET, TYPES, workerPath } from './resources.mjs'
-import { stampOf } from './stored.mjs'
+import { stampOf } from '../stamp.mjs'
 import { distribution, tableOf, verdictOf } from './verdicts.mjs'
 import { holds } from './watchers.mjs'
 

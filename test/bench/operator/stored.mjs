@@ -3,9 +3,7 @@
  * figures of its last run with 10,000 FleetWorkers, and each paired part those of its last run with 1,000 and 10,000,
  * with date and commit. Figures of another machine are dropped.
  */
-import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { format } from '../report.mjs'
 import { pageOf } from './page.mjs'
@@ -15,17 +13,6 @@ import { verdictsOf } from './verdicts.mjs'
 const RESULT = join(import.meta.dirname, 'results.json')
 const PAGE = join(import.meta.dirname, 'RESULTS.md')
 const WORSE = 1.5
-
-/** When and of which commit a run began, and how busy the machine was. */
-export function stampOf() {
-  const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
-  const isChanged = git('status', '--porcelain', '--', 'src') !== ''
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    commit: `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' and changes' : ''}`,
-    load: loadavg()[0],
-  }
-}
 
 const stored = () => (existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')) : undefined)
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other)
