@@ -145,12 +145,12 @@ export const TASK_CHECKS: Checks<Tasks> = {
   },
   replayCounts: replays,
   forgetReplays: replays,
-  applyToDeadGroup: (type, group, _action, diedBeforeMs, count, pace, replay) => {
+  applyToDeadGroup: (type, { group, diedBeforeMs, n, pace, replay }) => {
     name('type', type)
     replayId(replay)
     deadGroup(group)
     integer('diedBeforeMs', diedBeforeMs, 0, ANY)
-    integer('n', count, 1, MAX_TASK_ITEMS)
+    integer('n', n, 1, MAX_TASK_ITEMS)
     if (pace === undefined) return
     integer('delayMs', pace.delayMs, 0, ANY)
     if (!(pace.intervalMs > 0 && pace.intervalMs <= MAX_RETRY_IN_MS))

@@ -23,7 +23,7 @@ import {
   type NewPause,
   type NewTask,
   type Pause,
-  type ReplayPace,
+  type DeadGroupAct,
   type SubmitItemResult,
   type SweepResult,
   type Tasks,
@@ -48,15 +48,8 @@ type Selected = 'replayed' | 'removed' | 'not_dead'
 /** A nack as the worker sent it. */
 export type NackOptions = Omit<NackItem, 'jitter'>
 
-/** Which tasks of a group to replay or to remove, as `applyToDeadGroup` of the store. */
-export interface DeadGroupAction {
-  readonly group: string
-  readonly action: 'replay' | 'remove'
-  readonly diedBeforeMs: number
-  readonly pace?: ReplayPace | undefined
-  /** The id of the replay. */
-  readonly replay?: string | undefined
-}
+/** Which tasks of a group to replay or to remove. */
+type DeadGroupAction = Omit<DeadGroupAct, 'n'>
 
 /** A lease to extend, and the progress of its task. */
 export type LeaseExtension = Omit<ExtendItem, 'visibilityMs'>
@@ -237,7 +230,7 @@ export class TypeQueue {
       const n = Math.min(DEAD_PIECE, most - done)
       const { type } = this.entry
       const acted = await this.#tasks
-        .applyToDeadGroup(type, group, action, diedBeforeMs, n, paced, replay)
+        .applyToDeadGroup(type, { group, action, diedBeforeMs, n, pace: paced, replay })
         .catch((error: unknown) => {
           if (done === 0) throw error
           return null // The earlier pieces count. The caller continues with the rest.

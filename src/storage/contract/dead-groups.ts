@@ -40,6 +40,24 @@ export interface ReplayPace {
   readonly intervalMs: number
 }
 
+/** What to do with which tasks of a group of dead tasks. */
+export interface DeadGroupAct {
+  readonly group: string
+  /** `replay` makes the tasks pending, as `replay` of the dead letters does; `remove` deletes them. */
+  readonly action: 'replay' | 'remove'
+  /** Later deaths, and those of this millisecond, stay dead. */
+  readonly diedBeforeMs: EpochMs
+  /** At most this many tasks, 1 to 500. */
+  readonly n: number
+  /**
+   * For a replay alone: the tasks are scheduled, and go to the back of their own tiers when they are due. Their ttl
+   * starts then.
+   */
+  readonly pace?: ReplayPace | undefined
+  /** For a replay alone: its id, under which the ends of the tasks are counted (replays.ts). */
+  readonly replay?: string | undefined
+}
+
 /** A page of dead tasks, newest death first. */
 export interface NewestDead {
   readonly items: readonly DeadRow[]
@@ -81,26 +99,11 @@ export interface DeadGroups {
    * Replays or removes the oldest tasks of a group that died before a moment.
    *
    * @param type The automation type.
-   * @param group Its name.
-   * @param action `replay` makes the tasks pending, as `replay` of the dead letters does; `remove` deletes them.
-   * @param diedBeforeMs Later deaths, and those of this millisecond, stay dead.
-   * @param n At most this many tasks, 1 to 500.
-   * @param pace For a replay alone: the tasks are scheduled, and go to the back of their own tiers when they are due.
-   *   Their ttl starts then.
-   * @param replay For a replay alone: its id, under which the ends of the tasks are counted (replays.ts).
    * @returns how many were replayed or removed. Call again unless it is 0.
    * @throws {FleetError} STORAGE_UNAVAILABLE. If the outcome is unknown, a retry may act on up to `n` further tasks.
    * @see D158
    */
-  applyToDeadGroup(
-    type: string,
-    group: string,
-    action: 'replay' | 'remove',
-    diedBeforeMs: EpochMs,
-    n: number,
-    pace?: ReplayPace,
-    replay?: string,
-  ): Promise<number>
+  applyToDeadGroup(type: string, act: DeadGroupAct): Promise<number>
   /**
    * Reads one dead task.
    *

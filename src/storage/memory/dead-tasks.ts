@@ -24,7 +24,7 @@ import type {
   DeadRow,
   NewestDead,
   ReplayCounts,
-  ReplayPace,
+  DeadGroupAct,
   Replays,
   Sync,
 } from '../index.ts'
@@ -122,15 +122,7 @@ export class MemoryDeadTasks implements Sync<DeadLetters & DeadGroups & Replays>
     return { items: shown.map(deadRow), next: isLast ? null : `${last?.diedAtMs}:${lastDeath}` }
   }
 
-  applyToDeadGroup(
-    type: string,
-    group: string,
-    action: 'replay' | 'remove',
-    diedBeforeMs: number,
-    n: number,
-    pace?: ReplayPace,
-    replay?: string,
-  ): number {
+  applyToDeadGroup(type: string, { group, action, diedBeforeMs, n, pace, replay }: DeadGroupAct): number {
     const queue = this.#opened(type, replay)
     for (let done = 0; done < n; done += 1) {
       const task = queue.dead.oldestOf(group)

@@ -20,7 +20,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import { PendingTasks } from './pending-tasks.ts'
 import { RetainedOutcomes } from './retained-outcomes.ts'
-import { newTask, sizeOf } from './task.ts'
+import { newTask, sizeOf, sizeOfNew } from './task.ts'
 import { pageOf } from './task-pages.ts'
 import { UniqueKeys } from './unique-keys.ts'
 import {
@@ -129,7 +129,7 @@ export class TaskQueue {
     const isDelayed = dueAtMs > nowMs
     const task = newTask(submitted, dueAtMs, isDelayed ? 'scheduled' : 'pending')
     this.#live.set(task.id, task)
-    this.#store.budget.add(sizeOf(task))
+    this.#store.budget.add(sizeOfNew(task))
     if (isDelayed) task.due = this.#scheduled.add(dueAtMs, task)
     else this.#pending.push(task, task.tier)
     if (submitted.unique !== undefined) this.unique.record(submitted.unique, task)
@@ -183,8 +183,8 @@ export class TaskQueue {
     this.#endLease(task)
     this.#forget(task)
     this.acked.record(task.token, task.id)
-    this.replays.count(replayOf(task.attempts), 'done')
-    this.outcomes.keep(task, { kind: 'done', worker: task.worker, result }, maxOutcomes)
+    if (task.attempts.length > 0) this.replays.count(replayOf(task.attempts), 'done')
+    if (task.retainMs !== null) this.outcomes.keep(task, { kind: 'done', worker: task.worker, result }, maxOutcomes)
     this.totals.acked += 1
   }
 

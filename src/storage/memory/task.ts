@@ -54,15 +54,14 @@ export interface Task {
   diedAtMs: number
 }
 
-export const sizeOf = (task: Pick<Task, 'id' | 'body'> & Partial<Pick<Task, 'attempts' | 'progress'>>): number =>
-  RECORD_OVERHEAD +
-  task.id.length +
-  task.body.length +
-  sizeOfAttempts(task.attempts) +
-  (task.progress?.text.length ?? 0)
+/** What a task that has not run counts towards the size of the store. */
+export const sizeOfNew = ({ id, body }: Pick<Task, 'id' | 'body'>): number => RECORD_OVERHEAD + id.length + body.length
 
-const sizeOfAttempts = (attempts: readonly FailedAttempt[] = []): number =>
-  attempts.length * ATTEMPT_OVERHEAD + charsOfAttempts(attempts)
+export const sizeOf = (task: Task): number =>
+  sizeOfNew(task) + sizeOfAttempts(task.attempts) + (task.progress?.text.length ?? 0)
+
+const sizeOfAttempts = (attempts: readonly FailedAttempt[]): number =>
+  attempts.length === 0 ? 0 : attempts.length * ATTEMPT_OVERHEAD + charsOfAttempts(attempts)
 
 /** Creates a submitted task, which is in no structure yet. Its ttl counts from `dueAtMs`. */
 export function newTask(submitted: NewTask, dueAtMs: number, place: 'pending' | 'scheduled'): Task {

@@ -29,7 +29,7 @@ import {
   takeWithin,
 } from '../index.ts'
 import { MemoryDeadTasks } from './dead-tasks.ts'
-import { sizeOf } from './task.ts'
+import { sizeOfNew } from './task.ts'
 import { listedTask, placeOf, stateOf } from './task-views.ts'
 import { TaskQueue } from './task-queue.ts'
 import { charsOfKeys, submitTask } from './task-submission.ts'
@@ -91,10 +91,11 @@ export class MemoryTasks extends MemoryDeadTasks implements Sync<Tasks> {
     const queue = this.of(type)
     const now = this.#store.now()
     let chars = 0
-    for (const task of tasks) chars += sizeOf(task) + charsOfKeys(task)
+    for (const task of tasks) chars += sizeOfNew(task) + charsOfKeys(task)
     this.#store.budget.require(chars)
     const { presenceCheck: checksPresence } = this.#store.safeguards
-    return tasks.map((task) => submitTask(queue, task, { now, idempotencyTtlMs, maxLength, checksPresence }))
+    const options = { now, idempotencyTtlMs, maxLength, checksPresence }
+    return tasks.map((task) => submitTask(queue, task, options))
   }
 
   reserve(

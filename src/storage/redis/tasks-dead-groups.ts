@@ -13,7 +13,7 @@ import {
   type DeadGroups,
   type DeadRow,
   type NewestDead,
-  type ReplayPace,
+  type DeadGroupAct,
 } from '../index.ts'
 import type { Reply } from './caller.ts'
 import { script, taskScript } from './script.ts'
@@ -33,8 +33,7 @@ export function createDeadGroups(caller: TaskCaller): DeadGroups {
     deadGroups: (type) => deadGroups(caller, type),
     groupDead: (type, n) => groupDead(caller, type, n),
     newestDead: (type, group, before, n, bytes) => newestDead(caller, type, group, before, n, bytes),
-    applyToDeadGroup: (type, group, action, diedBeforeMs, n, pace, replay) =>
-      applyToDeadGroup(caller, type, { group, action, diedBeforeMs, n, pace, replay }),
+    applyToDeadGroup: (type, act) => applyToDeadGroup(caller, type, act),
     deadTask: (type, id) => deadTask(caller, type, id),
     replayEdited: (type, id, diedAtMs, body) => replayEdited(caller, type, id, diedAtMs, body),
   }
@@ -91,20 +90,10 @@ async function newestDead(
   return { items, next: typeof number === 'string' ? `${String(died)}:${number}` : null }
 }
 
-/** What to do with which tasks of a group, as in the contract. */
-interface GroupAction {
-  readonly group: string
-  readonly action: 'replay' | 'remove'
-  readonly diedBeforeMs: number
-  readonly n: number
-  readonly pace: ReplayPace | undefined
-  readonly replay: string | undefined
-}
-
 async function applyToDeadGroup(
   caller: TaskCaller,
   type: string,
-  { group, action, diedBeforeMs, n, pace, replay = '' }: GroupAction,
+  { group, action, diedBeforeMs, n, pace, replay = '' }: DeadGroupAct,
 ): Promise<number> {
   const pacing = pace === undefined ? ['', ''] : [pace.delayMs, pace.intervalMs]
   const args = [...wakeOf(caller, type), group, action, diedBeforeMs, n, ...pacing, replay]

@@ -14,7 +14,7 @@ import {
   type DeadGroup,
   type DeadRow,
   type NewestDead,
-  type ReplayPace,
+  type DeadGroupAct,
 } from '../index.ts'
 import type { DeadGroupIndex, DeadTaskRow } from './dead-group-index.ts'
 import type { Database } from './driver.ts'
@@ -155,15 +155,7 @@ export class DeadTaskGroups {
     }
   }
 
-  apply(
-    typeName: string,
-    group: string,
-    action: 'replay' | 'remove',
-    diedBeforeMs: number,
-    n: number,
-    pace?: ReplayPace,
-    replay?: string,
-  ): number {
+  apply(typeName: string, { group, action, diedBeforeMs, n, pace, replay }: DeadGroupAct): number {
     const type = this.#names.find(KIND.type, typeName)
     if (type === undefined) return 0
     const queue = this.#queues.change(type)

@@ -29,7 +29,7 @@ import type {
   Pause,
   QueuePage,
   ReplayCounts,
-  ReplayPace,
+  DeadGroupAct,
   ReserveRequest,
   ReserveResult,
   RetryPolicy,
@@ -195,16 +195,8 @@ export class SqliteTasks implements Sync<Tasks> {
     return this.#deadGroups.newest(type, group, before, n, bytes)
   }
 
-  applyToDeadGroup(
-    type: string,
-    group: string,
-    action: 'replay' | 'remove',
-    diedBeforeMs: number,
-    n: number,
-    pace?: ReplayPace,
-    replay?: string,
-  ): number {
-    return this.#deadGroups.apply(type, group, action, diedBeforeMs, n, pace, replay)
+  applyToDeadGroup(type: string, act: DeadGroupAct): number {
+    return this.#deadGroups.apply(type, act)
   }
 
   replayCounts(type: string, replays: readonly string[]): readonly (ReplayCounts | null)[] {

@@ -204,7 +204,9 @@ export function tasksDeadGroups(name: string, create: Create): void {
       )
       expect(await newest(backend, null)).toEqual(HOSTILE.toReversed())
       for (const { group, count } of groups)
-        expect(await backend.tasks.applyToDeadGroup(TYPE, group, 'remove', FAR, 500)).toBe(count)
+        expect(await backend.tasks.applyToDeadGroup(TYPE, { group, action: 'remove', diedBeforeMs: FAR, n: 500 })).toBe(
+          count,
+        )
       expect(await dead(backend)).toEqual([])
     })
 
@@ -235,14 +237,24 @@ export function tasksDeadGroups(name: string, create: Create): void {
       const moment = clock.wallMs()
       await died(backend, 'one 3', 'd')
       const group = errorGroup('one 1')
-      expect(await backend.tasks.applyToDeadGroup(TYPE, group, 'replay', moment, 1)).toBe(1)
+      expect(await backend.tasks.applyToDeadGroup(TYPE, { group, action: 'replay', diedBeforeMs: moment, n: 1 })).toBe(
+        1,
+      )
       expect(await pending(backend)).toEqual(['a'])
-      expect(await backend.tasks.applyToDeadGroup(TYPE, group, 'replay', moment, 500)).toBe(1)
-      expect(await backend.tasks.applyToDeadGroup(TYPE, group, 'replay', moment, 500)).toBe(0)
+      expect(
+        await backend.tasks.applyToDeadGroup(TYPE, { group, action: 'replay', diedBeforeMs: moment, n: 500 }),
+      ).toBe(1)
+      expect(
+        await backend.tasks.applyToDeadGroup(TYPE, { group, action: 'replay', diedBeforeMs: moment, n: 500 }),
+      ).toBe(0)
       expect(await pending(backend)).toEqual(['a', 'c'])
       expect(await dead(backend)).toEqual(['b', 'd'])
-      expect(await backend.tasks.applyToDeadGroup(TYPE, group, 'remove', moment + 1, 500)).toBe(1)
-      expect(await backend.tasks.applyToDeadGroup('other', group, 'remove', FAR, 500)).toBe(0)
+      expect(
+        await backend.tasks.applyToDeadGroup(TYPE, { group, action: 'remove', diedBeforeMs: moment + 1, n: 500 }),
+      ).toBe(1)
+      expect(
+        await backend.tasks.applyToDeadGroup('other', { group, action: 'remove', diedBeforeMs: FAR, n: 500 }),
+      ).toBe(0)
       expect(await counted(backend)).toEqual([['two', 1]])
       expect(await backend.tasks.locate(TYPE, ['d'])).toEqual([null])
     })
@@ -251,7 +263,13 @@ export function tasksDeadGroups(name: string, create: Create): void {
       const { backend, clock } = await open()
       await died(backend, 'boom', own('low', { tier: 2, ttlMs: MINUTE }), own('high', { tier: 0 }))
       const pace = { delayMs: 500, intervalMs: 1_000 / 3 }
-      const done = await backend.tasks.applyToDeadGroup(TYPE, errorGroup('boom'), 'replay', FAR, 500, pace)
+      const done = await backend.tasks.applyToDeadGroup(TYPE, {
+        group: errorGroup('boom'),
+        action: 'replay',
+        diedBeforeMs: FAR,
+        n: 500,
+        pace,
+      })
       expect(done).toBe(2)
       const { rows } = await backend.tasks.list(TYPE, 'scheduled', null, 10)
       const nowMs = clock.wallMs()
@@ -268,7 +286,13 @@ export function tasksDeadGroups(name: string, create: Create): void {
       const { backend, clock } = await open()
       await died(backend, 'boom', own('a'), own('b'))
       const pace = { delayMs: 0, intervalMs: SECOND }
-      await backend.tasks.applyToDeadGroup(TYPE, errorGroup('boom'), 'replay', FAR, 500, pace)
+      await backend.tasks.applyToDeadGroup(TYPE, {
+        group: errorGroup('boom'),
+        action: 'replay',
+        diedBeforeMs: FAR,
+        n: 500,
+        pace,
+      })
       expect(await backend.tasks.locate(TYPE, ['a', 'b'])).toEqual(['scheduled', 'scheduled'])
       await backend.tasks.cancel(TYPE, ['b'], 'ada')
       clock.advance(MINUTE)

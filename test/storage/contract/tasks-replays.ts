@@ -27,7 +27,7 @@ async function died(backend: Backend, ...names: readonly string[]): Promise<void
 }
 
 const replayGroup = (backend: Backend, replay?: string): Promise<number> =>
-  backend.tasks.applyToDeadGroup(TYPE, GROUP, 'replay', FAR, 500, undefined, replay)
+  backend.tasks.applyToDeadGroup(TYPE, { group: GROUP, action: 'replay', diedBeforeMs: FAR, n: 500, replay })
 const countsOf = async (backend: Backend, replay: string) => (await backend.tasks.replayCounts(TYPE, [replay]))[0]
 const ack = (backend: Backend, leases: readonly Lease[]) => backend.tasks.ack(TYPE, leases.map(refOf))
 const kill = (backend: Backend, leases: readonly Lease[]) => nack(backend, leases, { error: 'boom', permanent: true })
@@ -119,7 +119,14 @@ export function tasksReplays(name: string, create: Create): void {
       await died(backend, 'a', 'b')
       const pace = { delayMs: 0, intervalMs: SECOND }
       for (let call = 0; call < 2; call += 1)
-        await backend.tasks.applyToDeadGroup(TYPE, GROUP, 'replay', FAR, 1, pace, 'r1')
+        await backend.tasks.applyToDeadGroup(TYPE, {
+          group: GROUP,
+          action: 'replay',
+          diedBeforeMs: FAR,
+          n: 1,
+          pace,
+          replay: 'r1',
+        })
       clock.advance(2 * SECOND)
       await ack(backend, await reserve(backend, 2))
       expect(await countsOf(backend, 'r1')).toEqual({ done: 2, died: 0 })

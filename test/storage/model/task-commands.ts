@@ -341,8 +341,8 @@ const applyToDeadGroup = command(
     // Due times differ from all others, see `unused`.
     const last = Math.max(now, ...tasks.in('scheduled').map(({ at }) => at))
     const pace = isPaced && action === 'replay' ? { delayMs: last - now + 1, intervalMs: 500 } : undefined
-    const args = [group, action, now - age + 1, n, pace] as const
-    same(await backend.tasks.applyToDeadGroup(of, ...args), tasks.applyToDeadGroup(...args))
+    const act = { group, action, diedBeforeMs: now - age + 1, n, pace }
+    same(await backend.tasks.applyToDeadGroup(of, act), tasks.applyToDeadGroup(act))
   },
 )
 

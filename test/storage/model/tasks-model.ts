@@ -50,7 +50,7 @@ import type {
   QueueRow,
   Reservation,
   ReserveRefusal,
-  ReplayPace,
+  DeadGroupAct,
   ReserveResult,
   ReserveRequest,
   RetryPolicy,
@@ -384,13 +384,7 @@ export class TasksModel {
       .items.toReversed()
       .filter(({ id }) => members.has(id))
   }
-  applyToDeadGroup(
-    group: string,
-    action: 'replay' | 'remove',
-    diedBeforeMs: number,
-    n: number,
-    pace?: ReplayPace,
-  ): number {
+  applyToDeadGroup({ group, action, diedBeforeMs, n, pace }: DeadGroupAct): number {
     const found = this.#inGroup(group)
       .filter(({ at }) => at < diedBeforeMs)
       .slice(0, n)

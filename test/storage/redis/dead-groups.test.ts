@@ -98,7 +98,7 @@ withRedisServer('redis groups of dead tasks', () => {
       await tasks.applyToDead(TYPE, 'remove', ['a'])
       await die('else', 'a')
     })
-    expect(await tasks.applyToDeadGroup(TYPE, GROUP, 'replay', FAR, 1)).toBe(1)
+    expect(await tasks.applyToDeadGroup(TYPE, { group: GROUP, action: 'replay', diedBeforeMs: FAR, n: 1 })).toBe(1)
     expect(await tasks.locate(TYPE, ['a', 'b'])).toEqual(['dead', 'pending'])
     await repair(500)
     expect(await counts()).toEqual([['else', 1]])

@@ -74,7 +74,7 @@ async function emptied(): Promise<void> {
 }
 
 const applyToGroup = (action: 'replay' | 'remove', pace?: ReplayPace): Promise<number> =>
-  tasks.applyToDeadGroup(TYPE, errorGroup('boom'), action, clock.wallMs() + 1, 500, pace)
+  tasks.applyToDeadGroup(TYPE, { group: errorGroup('boom'), action, diedBeforeMs: clock.wallMs() + 1, n: 500, pace })
 
 async function inFlight(n: number): Promise<readonly Lease[]> {
   const leases: Lease[] = []

@@ -71,6 +71,13 @@ describe('groups of dead tasks in SQLite', () => {
     expect(await counts(backend)).toEqual([['code 2', 1]])
     const { items } = await backend.tasks.newestDead(TYPE, errorGroup('code 1'), null, 10)
     expect(ids(items)).toEqual(['c'])
-    expect(await backend.tasks.applyToDeadGroup(TYPE, errorGroup('code 1'), 'replay', 9_000_000_000_000, 10)).toBe(1)
+    expect(
+      await backend.tasks.applyToDeadGroup(TYPE, {
+        group: errorGroup('code 1'),
+        action: 'replay',
+        diedBeforeMs: 9_000_000_000_000,
+        n: 10,
+      }),
+    ).toBe(1)
   })
 })
