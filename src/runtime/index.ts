@@ -1,4 +1,5 @@
 /** Provides what every long-running process needs: time, randomness, logs, traces. Imports no other folder of src. */
+export * from './after-turn.ts'
 export * from './backoff/index.ts'
 export * from './batcher.ts'
 export * from './bounded-map.ts'

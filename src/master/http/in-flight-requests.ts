@@ -45,7 +45,7 @@ const ended = (why: string): Error => new DOMException(why, 'AbortError')
  * Aborts a long request, unless its response is complete: an abort releases leases that the client then already has.
  */
 function endLong(context: RequestContext, why: string): void {
-  if (!context.response.writableEnded) context.abort(ended(why))
+  if (!context.isAnswered && !context.response.writableEnded) context.abort(ended(why))
 }
 
 export class InFlightRequests {

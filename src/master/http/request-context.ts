@@ -24,6 +24,8 @@ export class RequestContext {
   principal: Principal | null = null
   /** Whether the audit line of this request was written, or is not needed. */
   isAudited = false
+  /** Whether the whole response was handed over; it is written at the end of the turn of the event loop. */
+  isAnswered = false
   /** Bytes of the body that were read. */
   bodyBytes = 0
   readonly #target: string

@@ -3,10 +3,14 @@
  * Writes responses. Each has the id of its request (D59), is not stored by caches and not sniffed for another content
  * type. Those under /api/v1 name the epoch of the store (D47). Errors have the single field `detail` (D14). Reads have
  * an entity tag and are compressed for clients that accept it (D154).
+ *
+ * The responses of one turn of the event loop are written together at its end. The first one wakes the client if it is
+ * idle, which the system charges to the writer and which can cost more than the request did; the others find it awake.
+ * Events are written with them, so that they do not arrive long before the response to the call that caused them.
  */
 import { pipeline } from 'node:stream/promises'
 import { API_PREFIX, codeForClient, detailForClient, ERRORS, FleetError } from '../../protocol/index.ts'
-import type { Log } from '../../runtime/index.ts'
+import { afterTurn, type Log } from '../../runtime/index.ts'
 import { chooseCoding, compress, createCompressor, type ContentCoding } from './content-coding.ts'
 import type { CorsPolicy } from './cors.ts'
 import { matchesTag, tagOf } from './entity-tag.ts'
@@ -35,6 +39,8 @@ export interface ResponseWriterDeps {
 
 export class ResponseWriter {
   readonly #deps: ResponseWriterDeps
+  /** Write what this turn of the event loop has to send. */
+  #due: (() => void)[] = []
   #compressions = 0
 
   constructor(deps: ResponseWriterDeps) {
@@ -82,7 +88,7 @@ export class ResponseWriter {
   /** Sends the response for any error. The only place where errors become responses. */
   fail(context: RequestContext, error: unknown): void {
     const { response } = context
-    if (response.destroyed || response.writableEnded) return
+    if (response.destroyed || response.writableEnded || context.isAnswered) return
     if (response.headersSent) {
       this.#logFault('a response was cut off', context, error)
       return void response.destroy()
@@ -124,10 +130,23 @@ export class ResponseWriter {
     return head
   }
 
-  #end({ response }: RequestContext, status: number, head: Headers, body: string | Uint8Array): void {
+  #end(context: RequestContext, status: number, head: Headers, body: string | Uint8Array): void {
+    const { response } = context
     if (response.destroyed || response.headersSent) return // The client disconnected, or the deadline has responded.
     if (status !== 304 && status !== 204) head['content-length'] = Buffer.byteLength(body)
-    response.writeHead(status, head).end(body)
+    response.writeHead(status, head)
+    context.isAnswered = true
+    this.#afterTurn(() => response.end(body))
+  }
+
+  #afterTurn(write: () => void): void {
+    if (this.#due.push(write) === 1) afterTurn(() => this.#writeDue())
+  }
+
+  #writeDue(): void {
+    const due = this.#due
+    this.#due = []
+    for (const write of due) write()
   }
 
   async #chunks(
@@ -178,11 +197,22 @@ export class ResponseWriter {
     response.writeHead(status, head)
     if (request.method === 'HEAD') return void response.end()
     response.flushHeaders()
-    const write: Write = (chunk, onFlushed) =>
-      !response.destroyed &&
-      (onFlushed === undefined ? response.write(chunk) : response.write(chunk, (error) => void (error ?? onFlushed())))
-    const drained = (): Promise<void> =>
-      new Promise((resolve) => {
+    const hasEvents = String(head['content-type']).startsWith('text/event-stream')
+    let heldChars = 0
+    const write: Write = (chunk, onFlushed) => {
+      if (response.destroyed) return false
+      const flushed = onFlushed && ((error?: Error | null): void => void (error ?? onFlushed()))
+      if (!hasEvents) return response.write(chunk, flushed)
+      heldChars += chunk.length
+      this.#afterTurn(() => {
+        heldChars -= chunk.length
+        response.write(chunk, flushed)
+      })
+      return heldChars < response.writableHighWaterMark && !response.writableNeedDrain
+    }
+    const drained = async (): Promise<void> => {
+      if (heldChars > 0) await new Promise<void>((resolve) => this.#afterTurn(resolve))
+      await new Promise<void>((resolve) => {
         if (response.destroyed || !response.writableNeedDrain) return resolve()
         const done = (): void => {
           response.off('drain', done).off('close', done)
@@ -190,8 +220,9 @@ export class ResponseWriter {
         }
         response.on('drain', done).on('close', done)
       })
+    }
     await pipe(write, context.signal, drained)
-    response.end()
+    this.#afterTurn(() => response.end())
   }
 
   #logFault(what: string, context: RequestContext, error: unknown): void {
