@@ -29,6 +29,7 @@ import {
   word,
 } from './schema.ts'
 import { alerts } from './alert-values.ts'
+import { TOKENS } from './token-values.ts'
 import { environment, tls } from './master-values.ts'
 import { WorkerSet } from './worker-values.ts'
 
@@ -244,30 +245,7 @@ export const Values = closed({
       false,
     ),
   }),
-  tokens: closed({
-    generate: flag(
-      'Let the bootstrap process create the Secrets that are not named below. It never changes an existing Secret.',
-      true,
-    ),
-    admin: secretKey('Secret with the admin token; "" = generated.', 'admin-token'),
-    worker: secretKey('Secret with the worker token; "" = generated.', 'worker-token'),
-    workerPeers: secretKey(
-      'Secret with additional worker tokens, for rotation; "" = the generated Secret, if it exists.',
-      'worker-tokens',
-    ),
-    scaler: secretKey(
-      'Secret with the token of autoscalers, which can only read the load of each type; "" = generated, if the other ' +
-        'tokens are.',
-      'scaler-token',
-    ),
-    scopes: secretKey(
-      'Secret with tokens for single automation types; "" = the generated Secret, if it exists.',
-      'token-scopes',
-    ),
-    operator: secretKey('Secret with a token for the operator; "" = the admin token.', 'api-token'),
-    named: secretKey('Secret with named tokens, as in SVC_TOKENS; "" = none.', 'tokens'),
-    issuers: secretKey('Secret with the issuers of JWTs, as in SVC_JWT_ISSUERS; "" = none.', 'jwt-issuers'),
-  }),
+  tokens: TOKENS,
   redis: closed({
     mode: word(
       ['embedded', 'external'],

@@ -62,6 +62,12 @@ const SETTINGS = {
       "Comma-separated Secrets in the operator's namespace that configFrom must not read, " +
       "such as Muster's own tokens and passwords.",
   }),
+  issuerKeys: setting(kubeName, {
+    name: 'SVC_ISSUER_KEYS_CONFIG_MAP',
+    help:
+      "Name of a ConfigMap in the operator's namespace, to which the public keys of ServiceAccount tokens are copied " +
+      'for masters. Not set: they are not copied.',
+  }),
   ...LOG_SETTINGS,
 } as const
 
@@ -131,6 +137,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         watchNamespaces,
         tenants,
         reservedSecrets,
+        issuerKeys: values.issuerKeys,
         metricsListen,
         leaderElect,
         lease,

@@ -56,10 +56,11 @@ import { FleetWorkerMetrics } from './metrics.ts'
 import { LeadershipTerm } from './leadership-term.ts'
 import { EventHandlers } from './event-handlers.ts'
 import { FleetWorkerSets } from './fleet-worker-sets.ts'
+import { publishIssuerKeys, type IssuerKeysDeps } from './issuer-keys.ts'
 
 const CONTROLLER = 'fleetworker'
 
-export interface OperatorOptions {
+export interface OperatorOptions extends Pick<IssuerKeysDeps, 'issuerKeys'> {
   readonly masterUrl: string
   /** Read for every call, because the token may be rotated. */
   readonly token: () => string
@@ -195,6 +196,7 @@ class Operator implements RunningOperator {
       this.#events.run(signal),
       ...this.#watches.map((watch) => watch.run(signal)),
       ...this.#sets.run(signal),
+      publishIssuerKeys({ ...this.#options, transport: this.#transport }, signal),
       this.#begin(signal),
     )
   }

@@ -316,6 +316,7 @@ export const SCENARIOS: Readonly<Record<string, Json>> = {
     monitoring: { serviceMonitor: { enabled: true } },
   },
   'named-tokens': { tokens: { named: { secret: 'team-tokens' }, issuers: { secret: 'jwt-issuers' } } },
+  'account-tokens': { tokens: { kubernetes: { enabled: true } }, workers: { probe: { type: 'http-probe' } } },
   autoscaling: AUTOSCALING,
   'words-like-numbers': WORDS_LIKE_NUMBERS,
   everything: EVERYTHING,

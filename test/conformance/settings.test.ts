@@ -82,6 +82,7 @@ describe('the settings', () => {
       SVC_LEADER_ELECT: 'default true',
       SVC_LEASE_NAME: 'default muster-operator',
       SVC_LEASE_NAMESPACE: 'not set',
+      SVC_ISSUER_KEYS_CONFIG_MAP: 'not set',
       ...LOGS,
     })
   })

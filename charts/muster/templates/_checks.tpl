@@ -78,6 +78,17 @@ master.autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, 
 
 {{- define "muster.faults.tokens" }}
 {{- $tokens := .Values.tokens }}
+{{- if include "muster.usesAccounts" . }}
+{{- if not (and .Values.master.enabled .Values.operator.enabled) }}
+tokens.kubernetes.enabled: needs master.enabled and operator.enabled, because the operator copies the public keys of the cluster for the master; enable both, or give workers a token of the external master in tokens.worker.secret
+{{- end }}
+{{- if (include "muster.grants" . | fromYaml).issuers.secret }}
+tokens.kubernetes.enabled: excludes tokens.issuers.secret; set it to false, and add the issuer of the cluster to that Secret
+{{- end }}
+{{- if $tokens.operator.secret }}
+tokens.kubernetes.enabled: excludes tokens.operator.secret, because the operator uses the token of its ServiceAccount; remove one of them
+{{- end }}
+{{- end }}
 {{- $cannot := "" }}
 {{- if not $tokens.generate }}{{ $cannot = "tokens.generate is false" }}
 {{- else if not .Values.operator.enabled }}{{ $cannot = "operator.enabled is false and only a release with an operator generates it" }}

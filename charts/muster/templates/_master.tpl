@@ -50,6 +50,9 @@ SVC_TOKEN_SCOPES_FILE: {{ $secrets }}/token-scopes
 {{- if $grants.named.secret }}
 SVC_TOKENS_FILE: {{ $secrets }}/tokens
 {{- end }}
+{{- if include "muster.usesAccounts" . }}
+SVC_JWT_ISSUERS: {{ include "muster.accountIssuers" . | quote }}
+{{- end }}
 {{- if $grants.issuers.secret }}
 SVC_JWT_ISSUERS_FILE: {{ $secrets }}/jwt-issuers
 {{- end }}

@@ -20,6 +20,9 @@ SVC_WATCH_NAMESPACES: {{ join "," . | quote }}
 SVC_TENANTS: {{ toJson . | quote }}
 {{- end }}
 SVC_API_TOKEN_FILE: {{ include "muster.secretsPath" . }}/api-token
+{{- if include "muster.usesAccounts" . }}
+SVC_ISSUER_KEYS_CONFIG_MAP: {{ include "muster.fullname" . }}-issuer
+{{- end }}
 {{- with include "muster.reservedSecrets" . | fromYamlArray }}
 SVC_RESERVED_SECRETS: {{ join "," . | quote }}
 {{- end }}

@@ -24,6 +24,34 @@
 {{- dict "name" ($ref.secret | default $created) "key" (empty $ref.secret | ternary "scaler-token" $ref.key) | toYaml -}}
 {{- end }}
 
+{{/* true if workers and the operator use tokens of their ServiceAccounts. The value is missing after an upgrade with --reuse-values. */}}
+{{- define "muster.usesAccounts" -}}
+{{- if (.Values.tokens.kubernetes | default dict).enabled }}true{{ end -}}
+{{- end }}
+
+{{/* The path of a token of the pod's ServiceAccount, as a source of the projected volume. */}}
+{{- define "muster.accountToken" }}
+- serviceAccountToken:
+    audience: muster
+    expirationSeconds: 3600
+    path: {{ . }}
+{{- end }}
+
+{{/* SVC_JWT_ISSUERS: what the ServiceAccounts of this release may do. The pod of a worker speaks only for the worker with its name. */}}
+{{- define "muster.accountIssuers" -}}
+{{- $root := . -}}
+{{- $prefix := printf "system:serviceaccount:%s:" .Release.Namespace -}}
+{{- $fullname := include "muster.fullname" . -}}
+{{- $operator := include "muster.account" (dict "name" (printf "%s-operator" $fullname) "pod" .Values.operator.pod) -}}
+{{- $rules := list (dict "when" (dict "/sub" (print $prefix $operator)) "role" "admin") -}}
+{{- range $key := keys .Values.workers | sortAlpha -}}
+{{- $values := include "muster.workerSet" (dict "root" $root "name" $key) | fromYaml -}}
+{{- $account := include "muster.account" (dict "name" (printf "%s-%s" $fullname $key) "pod" $values.pod) -}}
+{{- $rules = append $rules (dict "when" (dict "/sub" (print $prefix $account)) "role" "worker" "types" (list $values.type) "worker_claim" "/kubernetes.io/pod/name") -}}
+{{- end -}}
+{{- dict "name" "kubernetes" "issuer" .Values.tokens.kubernetes.issuer "audience" "muster" "jwks_file" (printf "%s/issuer-keys.json" (include "muster.secretsPath" .)) "rules" $rules | list | toJson -}}
+{{- end }}
+
 {{/* tokens.named and tokens.issuers, which are missing after an upgrade with --reuse-values. */}}
 {{- define "muster.grants" -}}
 {{- $none := dict "secret" "" "key" "" -}}
@@ -94,15 +122,30 @@
         path: redis-client.key
 {{- end }}
 {{- end }}
+{{- if include "muster.usesAccounts" . }}
+- configMap:
+    name: {{ include "muster.fullname" . }}-issuer
+    items:
+      - key: keys.json
+        path: issuer-keys.json
+{{- end }}
 {{- end }}
 
 {{- define "muster.workerSecrets" -}}
+{{- if include "muster.usesAccounts" . }}
+{{- include "muster.accountToken" "worker-token" }}
+{{- else }}
 {{- include "muster.secretSource" (dict "ref" .Values.tokens.worker "created" (include "muster.createdTokens" .) "createdKey" "worker-token" "as" "worker-token") }}
+{{- end }}
 {{- end }}
 
 {{- define "muster.operatorSecrets" -}}
+{{- if include "muster.usesAccounts" . }}
+{{- include "muster.accountToken" "api-token" }}
+{{- else }}
 {{- $ref := empty .Values.tokens.operator.secret | ternary .Values.tokens.admin .Values.tokens.operator -}}
 {{- include "muster.secretSource" (dict "ref" $ref "created" (include "muster.createdTokens" .) "createdKey" "admin-token" "as" "api-token") }}
+{{- end }}
 {{- end }}
 
 {{/* The Secrets that the bootstrap process creates, as a list. */}}
