@@ -1,6 +1,8 @@
 // The bills of materials of a release: one for each package of npm, and one for the image of each architecture.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { packagesOf } from '../build-licences.mjs'
+import { bundle } from './executable.mjs'
 import { ARCHITECTURES, readPins } from './inputs.mjs'
 import { dependencyTree, packagesOfClient, packagesOfMuster, purlOf, sbom, TYPES } from './sbom.mjs'
 
@@ -17,6 +19,15 @@ export async function clientBom({ root, names, version, timeMs }) {
   const lock = json(join(root, 'package-lock.json'))
   const paths = [...packagesOfClient(root), ...dependencyTree(lock, ['typebox'])]
   return new Map([['sbom-client.cdx.json', await sbom({ root, artefact, paths })]])
+}
+
+/** The packages in the executable for clients, and Node. */
+export async function executableBom({ root, names, version, timeMs }) {
+  const purl = `pkg:github/${new URL(names.repository).pathname.slice(1)}@v${version}`
+  const artefact = { type: TYPES.application, name: 'muster', version, purl, timeMs }
+  const paths = packagesOf((await bundle(root, version)).files).map(({ path }) => path)
+  const [runtime] = programs('x64')
+  return new Map([['sbom-cli.cdx.json', await sbom({ root, artefact, paths, others: [runtime] })]])
 }
 
 /** Node, and the packages of Debian whose files the image contains. */

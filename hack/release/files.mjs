@@ -6,9 +6,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { clientBom, imageBoms, npmBom } from './boms.mjs'
+import { clientBom, executableBom, imageBoms, npmBom } from './boms.mjs'
 import { changelog } from './changelog.mjs'
 import { chartArchive, crds, imageLists, installManifest, kustomizeArchive } from './cluster-files.mjs'
+import { executables } from './executable.mjs'
 import { writeImage } from './image.mjs'
 import { openApi } from './openapi.mjs'
 import { clientPackage, npmPackage, pythonPackages } from './packages.mjs'
@@ -20,6 +21,7 @@ const MAKERS = {
   npm: npmPackage,
   client: clientPackage,
   python: pythonPackages,
+  executables,
   openapi: openApi,
   image: (options) => {
     options.imageDigest = writeImage(options)
@@ -32,6 +34,7 @@ const MAKERS = {
   images: imageLists,
   'sbom-npm': npmBom,
   'sbom-client': clientBom,
+  'sbom-executable': executableBom,
   'sbom-image': imageBoms,
   changelog,
   provenance,

@@ -8,7 +8,11 @@ import { Enums, Models, Serialize, Spec, Validation } from '@cyclonedx/cyclonedx
 import { LICENCE_NAMES } from './licences.mjs'
 
 const SPEC = Spec.Spec1dot6
-export const TYPES = { library: Enums.ComponentType.Library, container: Enums.ComponentType.Container }
+export const TYPES = {
+  application: Enums.ComponentType.Application,
+  library: Enums.ComponentType.Library,
+  container: Enums.ComponentType.Container,
+}
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 
 /** @returns the path of a package in the lock file, as Node finds it from the package at `from`. */

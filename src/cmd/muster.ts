@@ -66,7 +66,10 @@ process.report.excludeEnv = true
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error // The reader closed the pipe, as in `muster … | head`: not a failure.
 })
-process.exitCode = await main(process.argv.slice(2))
-// Everything is closed and the log is flushed. Only a plugin's run that ignored its deadline can still keep the process
-// alive.
-setTimeout(() => process.exit(), LAST_MS).unref()
+// Not `await`: the executable for clients is CommonJS.
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code
+  // Everything is closed and the log is flushed. Only a plugin's run that ignored its deadline can still keep the
+  // process alive.
+  setTimeout(() => process.exit(), LAST_MS).unref()
+})

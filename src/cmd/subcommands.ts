@@ -1,16 +1,6 @@
 /** @module cmd/subcommands  The subcommands of the command line, each with the modules that it loads when it runs. */
-
-import type { Options } from './admin/index.ts'
-
-export interface Subcommand {
-  readonly summary: string
-  readonly load: () => Promise<{
-    run: (argv: readonly string[]) => Promise<number>
-    help?: () => string
-    /** For the completion of their values; the help lists the options as well. */
-    OPTIONS?: Options
-  }>
-}
+import { PROGRAMS } from './programs.ts'
+import type { Subcommand } from './subcommand.ts'
 
 /** The admin verbs of one noun, which print their own help. */
 function admin(noun: string): Subcommand['load'] {
@@ -21,24 +11,15 @@ function admin(noun: string): Subcommand['load'] {
 }
 
 export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  dev: {
-    summary: 'run a development fleet on this machine: master, workers and dashboard',
-    load: () => import('./dev.ts'),
-  },
-  master: { summary: 'run a master, which coordinates a fleet of workers', load: () => import('./master.ts') },
-  worker: { summary: 'run a worker, which runs one automation for a master', load: () => import('./worker.ts') },
+  dev: PROGRAMS.dev,
+  master: PROGRAMS.master,
+  worker: PROGRAMS.worker,
   'worker-test': {
     summary: 'check a worker in any language against the worker protocol',
     load: () => import('./worker-test.ts'),
   },
-  operator: {
-    summary: 'run the operator, which applies FleetWorker objects of Kubernetes to workers',
-    load: () => import('./operator.ts'),
-  },
-  bootstrap: {
-    summary: 'create the missing Secrets of an installation in Kubernetes',
-    load: () => import('./bootstrap.ts'),
-  },
+  operator: PROGRAMS.operator,
+  bootstrap: PROGRAMS.bootstrap,
   completion: {
     summary: 'print the script that completes commands in bash, zsh or fish',
     load: () => import('./completion.ts'),
@@ -47,7 +28,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary: 'check the connection to the master, proxies on the way, the token and the fleet',
     load: () => import('./doctor/index.ts'),
   },
-  store: { summary: 'show the layout, needs and masters of a store', load: () => import('./store.ts') },
+  store: PROGRAMS.store,
   why: { summary: 'explain why a queue or a worker makes no progress', load: admin('why') },
   alerts: { summary: 'list the alerts of the fleet', load: admin('alerts') },
   workers: { summary: 'list, inspect, drain or forget workers, read their logs', load: admin('workers') },
