@@ -5,7 +5,7 @@
  *
  *   every minute: GET /openid/v1/jwks ──▶ server-side apply of the ConfigMap, key `keys.json`
  *
- * A new key is signed with only after the API server restarted, and is in the response from then on. The apply changes
+ * The API server signs with a new key only after a restart, and lists the key from then on. The apply changes
  * nothing if the keys are the same, and restores a ConfigMap that was deleted or edited. While the API server is
  * unreachable the ConfigMap keeps the last keys.
  * @see D234

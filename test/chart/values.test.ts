@@ -176,6 +176,18 @@ describe('the checks of the chart', () => {
       'workers.probe.set.selector: is required, because the pattern of probe also matches the workers of probe-x',
     ],
     [
+      { tokens: { kubernetes: { enabled: true } }, operator: { enabled: false } },
+      'tokens.kubernetes.enabled: needs master.enabled and operator.enabled',
+    ],
+    [
+      { tokens: { kubernetes: { enabled: true }, issuers: { secret: 'issuers' } } },
+      'tokens.kubernetes.enabled: cannot be combined with tokens.issuers.secret',
+    ],
+    [
+      { tokens: { kubernetes: { enabled: true }, operator: { secret: 'operator' } } },
+      'tokens.kubernetes.enabled: cannot be combined with tokens.operator.secret',
+    ],
+    [
       { master: { autoscaling: { enabled: true, minReplicas: 9 } } },
       'master.autoscaling: minReplicas is greater than maxReplicas',
     ],
@@ -261,6 +273,7 @@ const CONTEXTS: readonly Json[] = [
   },
   { trust: { configMap: 'a' } },
   SCENARIOS['named-tokens'] as Json,
+  SCENARIOS['account-tokens'] as Json,
   { master: { alerts: { webhook: { secret: 'a' }, signature: { secret: 'a' } } } },
   {
     tokens: {
@@ -307,6 +320,7 @@ const OTHER: Readonly<Record<string, unknown>> = {
   'image.registry': 'other',
   'redis.external.url': 'kvstore://other',
   'exposure.type': 'none',
+  'tokens.kubernetes.issuer': 'https://other.example',
   'monitoring.serviceMonitor.interval': '9s',
   'workerDefaults.persistence.size': '9Gi',
   'workerDefaults.persistence.mountPath': '/other',

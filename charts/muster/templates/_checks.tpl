@@ -83,10 +83,10 @@ master.autoscaling: minReplicas is greater than maxReplicas; lower minReplicas, 
 tokens.kubernetes.enabled: needs master.enabled and operator.enabled, because the operator copies the public keys of the cluster for the master; enable both, or give workers a token of the external master in tokens.worker.secret
 {{- end }}
 {{- if (include "muster.grants" . | fromYaml).issuers.secret }}
-tokens.kubernetes.enabled: excludes tokens.issuers.secret; set it to false, and add the issuer of the cluster to that Secret
+tokens.kubernetes.enabled: cannot be combined with tokens.issuers.secret; set it to false, and add the issuer of the cluster to that Secret
 {{- end }}
 {{- if $tokens.operator.secret }}
-tokens.kubernetes.enabled: excludes tokens.operator.secret, because the operator uses the token of its ServiceAccount; remove one of them
+tokens.kubernetes.enabled: cannot be combined with tokens.operator.secret, because the operator uses the token of its ServiceAccount; remove one of them
 {{- end }}
 {{- end }}
 {{- $cannot := "" }}

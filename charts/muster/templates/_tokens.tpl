@@ -29,7 +29,7 @@
 {{- if (.Values.tokens.kubernetes | default dict).enabled }}true{{ end -}}
 {{- end }}
 
-{{/* The path of a token of the pod's ServiceAccount, as a source of the projected volume. */}}
+{{/* The name of a file: a source of the projected volume that puts a token of the pod's ServiceAccount into it. */}}
 {{- define "muster.accountToken" }}
 - serviceAccountToken:
     audience: muster

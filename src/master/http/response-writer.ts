@@ -39,7 +39,7 @@ export interface ResponseWriterDeps {
 
 export class ResponseWriter {
   readonly #deps: ResponseWriterDeps
-  /** Write what this turn of the event loop has to send. */
+  /** Each writes a response, or a part of one, at the end of this turn. */
   #due: (() => void)[] = []
   #compressions = 0
 

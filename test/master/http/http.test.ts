@@ -347,6 +347,30 @@ describe('long requests', () => {
     expect((await call()).status).toBe(403)
   })
 
+  it('are not aborted once they are answered: an abort would release what the client receives', async () => {
+    let signal = AbortSignal.abort()
+    const { call, authenticator } = await serve(
+      thing(
+        async (request) => {
+          signal = request.signal
+          // In the same turn of the event loop, after the response was handed over and before it is written.
+          void Array.from({ length: 50 }).reduce<Promise<void>>(
+            (before, _, i) =>
+              before.then(() =>
+                i === 49 ? authenticator.replace({ ...TOKENS, admin: 'another-admin-token' }) : undefined,
+              ),
+            Promise.resolve(),
+          )
+          return { body: { done: true } }
+        },
+        { long: true },
+      ),
+    )
+    expect(await (await call()).json()).toEqual({ done: true })
+    expect((await call()).status).toBe(403)
+    expect(signal.aborted).toBe(false)
+  })
+
   it('end cleanly when the master stops, and requests in progress get their response', async () => {
     const { handle, entered, release } = held()
     const { call, http } = await serve(thing(stream, { long: true }), thing(handle, { path: `${API}/slow` }))
