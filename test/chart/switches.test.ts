@@ -25,6 +25,10 @@ const MORE: Readonly<Record<string, Readonly<Record<string, Json>>>> = {
   trust: { none: {}, configMap: { trust: { configMap: 'ca' } }, secret: { trust: { secret: 'ca' } } },
   tokens: {
     made: {},
+    'without issuers': {
+      tokens: { admin: { secret: 'a' }, worker: { secret: 'a' }, scaler: { secret: 'a' } },
+      redis: { embedded: { password: { secret: 'a' } } },
+    },
     given: {
       tokens: {
         admin: { secret: 'a' },
@@ -77,11 +81,17 @@ function isPossible(row: Row): boolean {
   const isExposed = type !== undefined && type !== 'none'
   const cannotMake =
     row['tokens.generate'] === false || row['operator.enabled'] === false || row['master.enabled'] === false
+  const excludesAccounts =
+    row['operator.enabled'] === false ||
+    row['master.enabled'] === false ||
+    row['tokens'] === 'given' ||
+    row['tokens of the operator'] === 'own'
   return (
     !(isExposed && row['master.enabled'] === false) &&
     !(type === 'gateway' && INGRESS_ALONE.has(String(profile))) &&
     !(type === 'ingress' && profile === 'envoy-gateway') &&
     !(cannotMake && row['tokens'] === 'made') &&
+    !(row['tokens.kubernetes.enabled'] === true && excludesAccounts) &&
     !(row['operator.configFrom.secrets'] === true && row['namespaces'] !== 'some') &&
     !(autoscaler !== 'none' && scaleIn === 'Safe' && scaleWorkers === 'none') &&
     !(row['redis with TLS'] === 'yes' && row['trust'] === 'none')
