@@ -44,7 +44,7 @@ export type AuditEntry = Static<typeof AuditEntry>
 export const AuditQuery = Strict({
   n: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_AUDIT_PAGE, default: 100 })),
   /** Only entries with a smaller number. */
-  before: Type.Optional(Type.Integer({ minimum: 1 })),
+  before: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   type: Type.Optional(AutomationType),
   /** A worker, task, pool or other object. */
   object: Type.Optional(Name),
