@@ -83,6 +83,7 @@ describe('an operation', () => {
     expect(JSON.parse(m1?.config ?? '{}')).toMatchObject({ slots: 2 })
     await page.getByRole('link', { name: 'All operations' }).click()
     const rows = page.getByRole('table', { name: 'Operations' }).getByRole('rowheader')
+    await rows.getByText(/^Undo /).waitFor() // The list that was read before is shown until the new one arrives.
     expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^Undo /), expect.stringMatching(/^Config /)])
   })
 
