@@ -1,7 +1,8 @@
-// Prints the result of a test run: every failed test with the first lines of its error, every skipped test, then
-// `N passed, N failed` (with `, N skipped` when there are any) as the last line of stdout. With CI=true a skipped test
-// makes the run fail. `make soak` sets ALLOW_SKIP, a list such as `nft is not installed,test/conformance/`: a skipped
-// test whose file and name contain none of its entries makes the run fail.
+// Prints the result of a test run: every failed test with the first lines of its error, every file that passed only
+// when it was repeated, every skipped test, then `N passed, N failed` (with `, N skipped` when there are any) as the
+// last line of stdout. With CI=true a skipped test makes the run fail. `make soak` sets ALLOW_SKIP, a list such as
+// `nft is not installed,test/conformance/`: a skipped test whose file and name contain none of its entries makes the
+// run fail.
 // Used by jest in addition to its default reporter (package.json, "reporters"). Jest prints its own summary after all
 // reporters have finished, so this one waits for the end of the process.
 import { relative } from 'node:path'
@@ -38,6 +39,13 @@ function failuresOf(results, rootDir) {
   })
 }
 
+/** Files that failed at first and passed when they ran again, alone (jest-runner.mjs). A test of them is unstable. */
+function unstableOf(results, rootDir) {
+  return results.testResults
+    .filter(({ failedFirst, numFailingTests, testExecError }) => failedFirst && numFailingTests === 0 && !testExecError)
+    .map(({ testFilePath, failedFirst }) => `${relative(rootDir, testFilePath)}\n${excerpt(failedFirst)}`)
+}
+
 const excerpt = (text = '') =>
   stripVTControlCharacters(text)
     .split('\n')
@@ -67,6 +75,7 @@ export default class ClosingLine {
     const { passed, failed, skipped } = countsOf(results)
     const names = skippedTestsOf(results, this.#rootDir).toSorted()
     const lines = failuresOf(results, this.#rootDir).map((failure) => `failed: ${failure}`)
+    lines.push(...unstableOf(results, this.#rootDir).map((first) => `failed once, then passed alone: ${first}`))
     lines.push(...names.map((name) => `skipped: ${name}\n`))
     const forbidden = forbiddenSkips(names)
     if (forbidden.length > 0) {

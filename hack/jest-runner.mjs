@@ -6,6 +6,8 @@
 // wait. Those in `alone` run at the end, one after the other, because their tests start processes and depend on how
 // fast these react. Both list files and folders; the longest that matches decides:
 //   "runner": ["<rootDir>/hack/jest-runner.mjs", { "inPairs": ["test/browser/"], "alone": ["test/browser/a.test.ts"] }]
+// With RETRY_FAILED=3, at most three files that failed run once more, at the end and alone. The second result counts.
+// The first is kept in `failedFirst`, which jest-reporter.mjs prints. With more failed files none is repeated.
 // Used by Jest (package.json, "runner").
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -24,11 +26,16 @@ export default class ProcessPerFile {
   }
 
   async runTests(tests, watcher, onStart, onResult, onFailure, { serial }) {
+    const retries = Number(process.env.RETRY_FAILED ?? 0)
+    const failed = []
+    const report = async (test, { result, error }) =>
+      error === undefined ? onResult(test, result) : onFailure(test, error)
     const run = async (test) => {
       if (watcher.isInterrupted()) return
       await onStart(test)
-      const { result, error } = await this.#resultOf(test)
-      await (error === undefined ? onResult(test, result) : onFailure(test, error))
+      const outcome = await this.#resultOf(test)
+      if (retries > 0 && hasFailed(outcome)) failed.push({ test, outcome })
+      else await report(test, outcome)
     }
     const {
       shared = [],
@@ -44,6 +51,16 @@ export default class ProcessPerFile {
     await inParallel(serial ? 1 : this.#globalConfig.maxWorkers, shared, run)
     await inParallel(serial ? 1 : 2, paired, run)
     await inParallel(1, alone, run)
+    for (const { test, outcome } of failed) {
+      const isRepeated = failed.length <= retries && !watcher.isInterrupted()
+      await report(test, isRepeated ? await this.#repeated(test, outcome) : outcome)
+    }
+  }
+
+  async #repeated(test, first) {
+    const second = await this.#resultOf(test)
+    if (second.result !== undefined) second.result.failedFirst = first.error?.message ?? first.result.failureMessage
+    return second
   }
 
   /** @returns `{ result }`, or `{ error }` if the file could not be loaded or its process ended too early. */
@@ -62,6 +79,9 @@ export default class ProcessPerFile {
     })
   }
 }
+
+const hasFailed = ({ result, error }) =>
+  error !== undefined || result.numFailingTests > 0 || Boolean(result.testExecError)
 
 async function inParallel(limit, items, run) {
   const waiting = [...items]

@@ -18,7 +18,7 @@ function tested(body: string, env: Record<string, string> = {}): Ran & { readonl
   const tree = new Tree({ 'package.json': JSON.stringify({ jest }), 'a.test.js': body })
   trees.push(tree)
   symlinkSync(MODULES, join(tree.root, 'node_modules'))
-  const { CI: _, ALLOW_SKIP: __, ...rest } = process.env
+  const { CI: _, ALLOW_SKIP: __, RETRY_FAILED: ___, ...rest } = process.env
   const ran = started('bash', ['-c', `cd '${tree.root}' && exec node node_modules/jest/bin/jest.js 2>&1`], {
     ...rest,
     ...env,

@@ -15,7 +15,7 @@ interface Tested extends Ran {
 }
 
 /** Runs the files as the tests of the project run. @returns in `stdout` all that jest printed. */
-function tested(files: Files, runnerOptions: object = {}, args = '--maxWorkers 2'): Tested {
+function tested(files: Files, runnerOptions: object = {}, args = '--maxWorkers 2', env = ''): Tested {
   const jest = {
     transform: {},
     testMatch: ['**/*.test.*'],
@@ -27,7 +27,7 @@ function tested(files: Files, runnerOptions: object = {}, args = '--maxWorkers 2
   symlinkSync(MODULES, join(tree.root, 'node_modules'))
   const ran = started('bash', [
     '-c',
-    `ulimit -c 0 && cd '${tree.root}' && exec node node_modules/jest/bin/jest.js ${args} 2>&1`,
+    `ulimit -c 0 && cd '${tree.root}' && RETRY_FAILED= ${env} exec node node_modules/jest/bin/jest.js ${args} 2>&1`,
   ])
   return { ...ran, log: readFileSync(join(tree.root, 'log'), 'utf8').split('\n').slice(0, -1) }
 }
@@ -139,4 +139,45 @@ afterAll(() => console.info('output of console'))`,
       ['slow/d starts', 'slow/d ends'],
     ])
   }, 60_000)
+
+  describe('with RETRY_FAILED', () => {
+    const unstable = `${IMPORTS}
+import { readFileSync } from 'node:fs'
+it('passes the second time', () => {
+  const runs = readFileSync('log', 'utf8').split('unstable').length
+  log('unstable')
+  expect(runs).toBe(2)
+})`
+    const broken = `${IMPORTS} it('never passes', () => { log('broken'); expect(1).toBe(2) })`
+
+    it('repeats a failed file once, alone and at the end, and names one that passes then', () => {
+      const files = { 'a.test.ts': unstable, 'b.test.ts': `${IMPORTS} it('passes', () => log('passing'))` }
+      const { status, stdout, log } = tested(files, {}, '--maxWorkers 1', 'RETRY_FAILED=1')
+      expect(log.toSorted()).toEqual(['passing', 'unstable', 'unstable'])
+      expect(log.at(-1)).toBe('unstable')
+      expect(stdout).toMatch(
+        /\nfailed once, then passed alone: a\.test\.ts\n {4}.*passes the second time\n(?: {4}.*\n)+/,
+      )
+      expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\n2 passed, 0 failed\n$/) })
+    }, 60_000)
+
+    it('repeats a file whose process ended', () => {
+      const ending = unstable.replace('expect(runs).toBe(2)', 'if (runs === 1) process.exit(3)')
+      const { status, stdout } = tested({ 'a.test.ts': ending }, {}, '', 'RETRY_FAILED=1')
+      expect(stdout).toContain('failed once, then passed alone: a.test.ts\n    The process of the test file ended')
+      expect(status).toBe(0)
+    }, 60_000)
+
+    it('fails for a file that fails twice', () => {
+      const { status, stdout, log } = tested({ 'a.test.ts': broken }, {}, '', 'RETRY_FAILED=1')
+      expect(log).toEqual(['broken', 'broken'])
+      expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/) })
+    }, 60_000)
+
+    it('repeats nothing when more files failed', () => {
+      const { status, log } = tested({ 'a.test.ts': broken, 'b.test.ts': unstable }, {}, '', 'RETRY_FAILED=1')
+      expect(log.toSorted()).toEqual(['broken', 'unstable'])
+      expect(status).toBe(1)
+    }, 60_000)
+  })
 })
