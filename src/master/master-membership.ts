@@ -11,8 +11,10 @@
  *   ───┬────────────────────────┬─────────────────────┬──────────────────────┬───────────────┬──────▶
  *      0 s                     15 s               15 to 20 s                 t             t + 10 s: leads again
  */
+import type { Backend } from '../storage/index.ts'
 import type { MasterDeps, Part } from './deps.ts'
 import type { MasterReleases } from './master-releases.ts'
+import { SharedJobs } from './shared-jobs.ts'
 
 const BEAT_EVERY_MS = 5_000
 /** After three missed heartbeats the other masters treat this one as stopped. */
@@ -29,11 +31,17 @@ export interface MasterMembership extends Part {
    * Briefly after a change there may be no leader.
    */
   isLeader(): boolean
+  /**
+   * Whether this master does a job of the name, which two of the live masters do for all (D193). Also true while this
+   * master does not know which ones are alive.
+   */
+  isMine(job: string): boolean
   /** Calls `listener` after each successful heartbeat. */
   onBeat(listener: BeatListener): void
 }
 
-interface MembershipDeps extends MasterDeps {
+interface MembershipDeps extends Pick<MasterDeps, 'clock' | 'timers' | 'log' | 'masterId' | 'epoch'> {
+  readonly backend: Pick<Backend, 'meta'>
   /** Receives what the live masters implement. If left out, nothing is declared. */
   readonly releases?: MasterReleases
 }
@@ -42,6 +50,7 @@ export function createMasterMembership(deps: MembershipDeps): MasterMembership {
   const { backend, clock, timers, log, masterId, epoch, releases } = deps
   const listeners: BeatListener[] = []
   let alive: readonly string[] = []
+  const jobs = new SharedJobs(masterId)
   let failing = false
   /** When the newest successful heartbeat was sent, and when the first one after a start or an expiry was written. */
   let [beatMs, joinedMs] = [-Infinity, -Infinity]
@@ -51,6 +60,7 @@ export function createMasterMembership(deps: MembershipDeps): MasterMembership {
     try {
       const [running] = await Promise.all([backend.meta.beat(masterId), epoch.read()])
       alive = running
+      jobs.update(running)
       if (isExpired()) joinedMs = clock.monotonicMs()
       beatMs = sentMs
       releases?.update(await backend.meta.declare(masterId, releases.text))
@@ -74,6 +84,7 @@ export function createMasterMembership(deps: MembershipDeps): MasterMembership {
       if (failing || isExpired() || alive.toSorted()[0] !== masterId) return false
       return alive.length === 1 || clock.monotonicMs() - joinedMs >= LEADS_AFTER_MS
     },
+    isMine: (job) => isExpired() || jobs.isMine(job),
     onBeat: (listener) => void listeners.push(listener),
   }
 }

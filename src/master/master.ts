@@ -275,10 +275,11 @@ function createFleetParts(
   const workersOf = workersIn(snapshot)
   const overload = createOverload(deps, loopDelay ?? null)
   const masters = createMasterMembership({ ...deps, releases })
-  const streams = createStreams(deps)
+  const streams = createStreams({ ...deps, isTrimming: () => masters.isMine('streams') })
   const queue = new Queue({
     ...deps,
     releases,
+    isSweeping: (type) => masters.isMine(`sweep/${type}`),
     isSampling: () => masters.isLeader() || !releases.canRead('rollups'),
     isOverloaded: overload.isOverloaded,
     makeCapacity: () => streams.makeCapacity(),

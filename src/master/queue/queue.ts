@@ -49,6 +49,8 @@ export interface QueueDeps extends MasterDeps {
   readonly releases?: MasterReleases
   /** Whether this master samples the queues for all masters. If left out, it does. */
   readonly isSampling?: () => boolean
+  /** Whether this master sweeps the queue of the type. If left out, it sweeps all. */
+  readonly isSweeping?: (type: string) => boolean
   /** Whether new tasks are rejected for now. */
   readonly isOverloaded: () => boolean
   /** Called with leases that a cancel has ended. */
@@ -219,10 +221,11 @@ export class Queue implements Part {
   }
 
   #createSweeper(): Sweeper {
-    const { backend, log, random, settings, timers } = this.#deps
+    const { backend, isSweeping = () => true, log, random, settings, timers } = this.#deps
     return new Sweeper({
       timers,
       random,
+      isMine: isSweeping,
       step: (type) => backend.tasks.sweep(type, settings.maxLostLeases, RUN_ITEMS),
       onSwept: (type, swept) => {
         this.#metrics.lost.inc({ automation_type: type, outcome: 'requeued' }, swept.requeued)

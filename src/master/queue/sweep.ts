@@ -2,7 +2,8 @@
  * @module master/queue/sweep
  * Sweeps the queues every 10 s, with jitter that distributes masters and types. Expired leases return to the queue or
  * move to the dead letters, due retries are promoted, expired idempotency keys are removed (D26, D28). Each type has
- * its own timer and loop, so that a slow type delays no other. Concurrent sweeps of two masters are harmless.
+ * its own timer and loop, so that a slow type delays no other. Two masters sweep each queue, however many there are
+ * (D193). Concurrent sweeps are harmless.
  */
 import type { Cancel, Random, Timers } from '../../runtime/index.ts'
 import { SWEEP_EVERY_MS } from '../../protocol/index.ts'
@@ -14,6 +15,8 @@ const JITTER = 0.1
 export interface SweeperDeps {
   readonly timers: Timers
   readonly random: Random
+  /** Whether this master sweeps the queue of the type. It is asked before each sweep. */
+  readonly isMine: (type: string) => boolean
   /** Runs one step of the sweep. If the result has `more`, the next step follows immediately. */
   readonly step: (type: string) => Promise<SweepResult>
   readonly onSwept: (type: string, swept: SweepResult) => void
@@ -57,6 +60,7 @@ export class Sweeper {
   }
 
   async #sweep(type: string): Promise<void> {
+    if (!this.#deps.isMine(type)) return
     try {
       for (let more = true; more && !this.#stopped;) {
         const swept = await this.#deps.step(type)

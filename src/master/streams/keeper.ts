@@ -1,7 +1,8 @@
 /**
  * @module master/streams/keeper
- * Trims output streams without a push: every 10 s it removes entries by age and by bytes. When the store is full, it
- * removes the oldest outputs, from the largest streams first, so that tasks are not rejected (D83).
+ * Trims output streams without a push: every 10 s it removes entries by age and by bytes, on two of the masters (D193).
+ * When the store is full, it removes the oldest outputs, from the largest streams first, so that tasks are not rejected
+ * (D83).
  */
 import { ALL_STREAMS_MAX_BYTES, STREAM_MAX_BYTES, SWEEP_EVERY_MS } from '../../protocol/index.ts'
 import type { Cancel, Random, Timers } from '../../runtime/index.ts'
@@ -19,6 +20,8 @@ export interface StreamKeeperDeps {
   readonly streams: Pick<Streams, 'bytes' | 'trim'>
   readonly timers: Timers
   readonly random: Random
+  /** Whether this master trims the streams every 10 s. */
+  readonly isMine: () => boolean
   readonly onTrimmed: (type: string, count: number) => void
   readonly onFailed: (error: unknown) => void
 }
@@ -61,7 +64,7 @@ export class StreamKeeper {
 
   #arm(inMs: number): void {
     this.#cancel = this.#deps.timers.after(inMs, () => {
-      this.#running = this.#drop(1)
+      this.#running = (this.#deps.isMine() ? this.#drop(1) : Promise.resolve(false))
         .then(
           () => {},
           (error: unknown) => this.#deps.onFailed(error),

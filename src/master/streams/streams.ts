@@ -24,7 +24,12 @@ const STOP_WITHIN_MS = 5_000
 /** `makeCapacity` removes the oldest outputs of a full store. It resolves to whether there were any. */
 export type Streams = Part & OutputSink & { makeCapacity(): Promise<boolean> }
 
-export function createStreams(deps: MasterDeps): Streams {
+interface StreamsDeps extends MasterDeps {
+  /** Whether this master trims the streams for all masters. If left out, it does. */
+  readonly isTrimming?: () => boolean
+}
+
+export function createStreams(deps: StreamsDeps): Streams {
   const sink = new CollectedOutputs(deps)
   return {
     routes: streamRoutes(deps.backend.streams, deps.inspections),
@@ -52,7 +57,7 @@ class CollectedOutputs implements OutputSink {
   /** Types for which `full` returned true, and for which no listener was called since. */
   readonly #fullTypes = new Set<string>()
 
-  constructor(deps: MasterDeps) {
+  constructor(deps: StreamsDeps) {
     this.#deps = deps
     this.#logThrottle = new LogThrottle(deps.clock)
     const registers = [deps.metrics]
@@ -73,6 +78,7 @@ class CollectedOutputs implements OutputSink {
       streams: deps.backend.streams,
       timers: deps.timers,
       random: deps.random,
+      isMine: deps.isTrimming ?? (() => true),
       onTrimmed: (type, count) => this.#trimmed.inc({ automation_type: type }, count),
       onFailed: (error) =>
         this.#logThrottle.run('keeper', (suppressed) =>

@@ -87,6 +87,7 @@ export interface QueueFixtureOptions {
   readonly settings?: Partial<MasterSettings>
   readonly entries?: readonly CatalogEntry[]
   readonly isSampling?: () => boolean
+  readonly isSweeping?: (type: string) => boolean
   /** Wraps the store, to make it fail or to observe it. */
   readonly backend?: (real: Backend) => Backend
 }
@@ -120,7 +121,13 @@ export class QueueFixture {
     return fixture
   }
 
-  private constructor({ settings = {}, entries, isSampling, backend = (real) => real }: QueueFixtureOptions) {
+  private constructor({
+    settings = {},
+    entries,
+    isSampling,
+    isSweeping,
+    backend = (real) => real,
+  }: QueueFixtureOptions) {
     const random = seededRandom(7)
     const catalog = entries ?? [
       entryOf('mailer', { pools: new Map([['accounts', accounts]]) }),
@@ -152,6 +159,7 @@ export class QueueFixture {
     this.queue = new Queue({
       ...this.deps,
       ...(isSampling !== undefined && { isSampling }),
+      ...(isSweeping !== undefined && { isSweeping }),
       isOverloaded: () => false,
       makeCapacity: () => Promise.resolve(false),
     })

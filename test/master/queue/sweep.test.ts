@@ -95,6 +95,29 @@ describe('the sweep', () => {
     }
   })
 
+  it('leaves a queue to the masters that sweep it, and asks before each sweep', async () => {
+    const store = new Watched()
+    const mine = new Set(['mailer'])
+    await open({
+      backend: store.wrap,
+      entries: [entryOf('mailer'), entryOf('second')],
+      isSweeping: (type) => mine.has(type),
+    })
+    await fixture.time.advance(30_000)
+    expect(new Set(store.named('tasks.sweep').map(([type]) => type))).toEqual(new Set(['mailer']))
+    mine.add('second').delete('mailer')
+    const before = store.named('tasks.sweep').length
+    await fixture.time.advance(30_000)
+    expect(
+      new Set(
+        store
+          .named('tasks.sweep')
+          .slice(before)
+          .map(([type]) => type),
+      ),
+    ).toEqual(new Set(['second']))
+  })
+
   it('survives an unavailable store, logs it once per minute, and catches up', async () => {
     const store = new Watched()
     await open({ backend: store.wrap })
