@@ -57,15 +57,26 @@ export class ReadPause {
 export class PendingReport {
   #state: ReportedStateFrame | null = null
   #stats: JsonText[] = []
+  /** The newest state that arrived, stored or not. */
+  #newest: ReportedStateFrame | null = null
+  #hasStats = false
   /** When the last report was taken; monotonic. */
   lastReportMs = 0
 
-  setState(state: ReportedStateFrame): void {
+  /** @returns whether it differs from the state before. */
+  setState(state: ReportedStateFrame): boolean {
+    const before = this.#newest
+    this.#newest = state
     this.#state = state
+    return before?.state !== state.state || before.gen !== state.gen || before.lastError !== state.lastError
   }
 
-  addStats(text: JsonText): void {
+  /** @returns whether they are the first ones of the connection. */
+  addStats(text: JsonText): boolean {
+    const isFirst = !this.#hasStats
+    this.#hasStats = true
     this.#stats.push(text)
+    return isFirst
   }
 
   /** Takes everything that is pending. */

@@ -1,22 +1,24 @@
 /**
  * @module master/control/heartbeat-writer
- * Writes the states and statistics of workers to the store, batched per automation type. One call contains what arrived
- * in one tick, or during the previous call. Only the newest state of a worker is written, and all of its statistics.
- * Any other frame only updates `last_seen`.
+ * Writes the states and statistics of workers to the store, batched per automation type. A changed state, the first
+ * statistics of a connection and its end are written immediately, with everything that is pending. Unchanged states,
+ * other statistics and `last_seen` are written at most once per second and type, because a call costs the store far
+ * more than a further worker in it (D219). A small fleet does not notice: the first such report after a second without
+ * one is written immediately. Only the newest state of a worker is written, and all of its statistics.
  *
  * The result of a write shows what the worker has not received. It is sent immediately: a `config_changed` or `drain`
  * whose signal was lost arrives after the worker's next frame (G6). The end of a connection is written after its last
  * frames. Reports are retried while the store is unavailable.
  */
 import { CLOSE, FleetError, type JsonText } from '../../protocol/index.ts'
-import { sleep, type LogThrottle } from '../../runtime/index.ts'
+import { sleep, type Cancel, type LogThrottle } from '../../runtime/index.ts'
 import type { EndedConn, WorkerReport, WorkerRow, ReportResult } from '../../storage/index.ts'
 import type { MasterDeps } from '../deps.ts'
 import { RUN_ITEMS } from '../queue/index.ts'
 import { departureBody, type Announce } from '../registry/index.ts'
 import type { Connection } from './connection.ts'
 import type { PendingReport, ReportedStateFrame } from './connection-state.ts'
-import { SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
+import { GROUP_REPORTS_MS, SEEN_EVERY_MS, STORE_RETRY_MS } from './limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { Backpressure } from './backpressure.ts'
 import type { StateEventThrottle } from './state-event-throttle.ts'
@@ -25,6 +27,10 @@ import type { TallyCollector } from './tally-collector.ts'
 interface PendingReports {
   readonly waiting: Set<Connection>
   running: Promise<void> | null
+  /** Cancels the call that reports wait for. */
+  cancel: Cancel | null
+  /** When reports that change no state may be written next; monotonic. */
+  nextMs: number
 }
 interface Sent extends ReturnType<PendingReport['take']> {
   readonly connection: Connection
@@ -52,43 +58,60 @@ export class HeartbeatWriter {
   }
 
   state(connection: Connection, state: ReportedStateFrame): void {
-    connection.report.setState(state)
-    this.#enqueue(connection)
+    this.#enqueue(connection, connection.report.setState(state))
   }
 
   stats(connection: Connection, text: JsonText): void {
-    connection.report.addStats(text)
+    const isFirst = connection.report.addStats(text)
     this.#deps.backpressure.addUnflushed(connection, text.length)
-    this.#enqueue(connection)
+    this.#enqueue(connection, isFirst || connection.reading.isPaused) // A worker that is paused must not wait.
   }
 
   /** Records that another kind of frame arrived. */
   seen(connection: Connection): void {
     if (this.#deps.master.clock.monotonicMs() - connection.report.lastReportMs >= SEEN_EVERY_MS)
-      this.#enqueue(connection)
+      this.#enqueue(connection, false)
   }
 
   /** Records that the connection ended. This is stored after its last frames. */
   ended(connection: Connection): void {
-    this.#enqueue(connection)
+    this.#enqueue(connection, true)
   }
 
   /** Writes everything that is pending, once. What the store rejects now is discarded. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    for (const { running } of this.#byType.values()) await running
+    for (const pending of this.#byType.values()) await this.#flush(pending)
   }
 
-  #enqueue(connection: Connection): void {
+  #enqueue(connection: Connection, isUrgent: boolean): void {
     const pending = this.#pendingOf(connection.type)
     pending.waiting.add(connection)
-    pending.running ??= this.#run(pending)
+    if (isUrgent) void this.#flush(pending)
+    else if (pending.running === null && pending.cancel === null) this.#flushGrouped(pending)
+  }
+
+  #flushGrouped(pending: PendingReports): void {
+    const { clock, timers } = this.#deps.master
+    const flush = (): void => {
+      pending.nextMs = clock.monotonicMs() + GROUP_REPORTS_MS
+      void this.#flush(pending)
+    }
+    const inMs = pending.nextMs - clock.monotonicMs()
+    if (inMs <= 0) flush()
+    else pending.cancel = timers.after(inMs, flush)
+  }
+
+  #flush(pending: PendingReports): Promise<void> {
+    pending.cancel?.()
+    pending.cancel = null
+    return (pending.running ??= this.#run(pending))
   }
 
   #pendingOf(type: string): PendingReports {
     const known = this.#byType.get(type)
     if (known !== undefined) return known
-    const pending: PendingReports = { waiting: new Set(), running: null }
+    const pending: PendingReports = { waiting: new Set(), running: null, cancel: null, nextMs: -Infinity }
     this.#byType.set(type, pending)
     return pending
   }

@@ -22,6 +22,8 @@ export const MAX_UNFLUSHED_TOTAL_BYTES = 64 * 1_048_576
 export const MAX_HARDWARE_BYTES = 16_384
 /** A frame without state or statistics moves `last_seen` at most this often. */
 export const SEEN_EVERY_MS = 5_000
+/** Reports of a type that change no state are stored at most this often, by one call for all of them. */
+export const GROUP_REPORTS_MS = 1_000
 /** Sockets pinged at a time. Pinging all of them together would delay everything else. */
 export const PING_SLICE = 100
 export const PING_SLICE_EVERY_MS = 10

@@ -149,7 +149,10 @@ describe('after the event log lost events', () => {
     await says(worker, frame)
     expect(await publishedEvents(before)).toEqual([])
     await fixture.beat()
-    for (const _ of [1, 2]) await says(worker, frame)
+    for (const _ of [1, 2]) {
+      await says(worker, frame)
+      await fixture.time.advance(1_000) // Unchanged states are stored once per second.
+    }
     await says(await fixture.worker('later'), { state: 'IDLE', config_gen: 0 })
     expect(await publishedEvents(before)).toEqual([
       ['worker.connected', { connected: true }],

@@ -75,6 +75,7 @@ describe('a worker record', () => {
     const shown = async (metrics: object, per_slot: object[] = []): Promise<unknown> => {
       worker.send({ type: 'stats', slots: 1, cpu_pct: 1, rss_mb: 90, ts: 5, metrics, per_slot })
       await worker.settled()
+      await fixture.time.advance(1_000) // Statistics are stored once per second.
       const [{ tasks_held: held, refused_config_gen: refused } = {}] = await list('?view=summary')
       expect(await fixture.get('/w1')).toMatchObject({ tasks_held: held, refused_config_gen: refused })
       return [held, refused]
