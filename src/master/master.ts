@@ -301,7 +301,6 @@ function createFleetParts(
     processLoad,
   })
   const poolWaiters = new PoolWaiters(deps.clock)
-  const rpc = createRpc(deps, queue, poolWaiters)
   const events = createEvents({ ...deps, masters, announce: registry.announce })
   const load = createLoad({ ...deps, workforce: async (type) => workforceOf(await workersOf(type)) })
   const parts: readonly Part[] = [
@@ -310,7 +309,7 @@ function createFleetParts(
     overload,
     streams,
     queue,
-    rpc,
+    createRpc(deps, queue, poolWaiters),
     registry,
     control,
     createPools(deps, poolWaiters),

@@ -339,7 +339,7 @@ export class Queue implements Part {
   }
 
   #onSignal(signal: MasterSignal): void {
-    if (signal.kind === 'wake') this.#queues.get(signal.type)?.wake()
+    if (signal.kind === 'wake') this.#queues.get(signal.type)?.probe()
     else if (signal.kind === 'finished') this.#waits.finished(signal.type, signal.ids)
   }
 

@@ -296,6 +296,11 @@ export class TypeQueue {
     if (tasks !== 0) this.#dispatcher.wake(tasks)
   }
 
+  /** Wakes the dispatcher for tasks of another master. */
+  probe(): void {
+    this.#dispatcher.probe()
+  }
+
   dismiss(worker: string): void {
     this.#dispatcher.dismiss(worker)
   }

@@ -25,6 +25,19 @@ function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortCo
   return { seen, done }
 }
 
+const WAKE = { kind: 'wake', type: 'mailer' } as const
+/** Submits tasks to the store as another master does, and delivers its signal. */
+async function submitElsewhere(...ids: readonly string[]): Promise<void> {
+  const { tasks, bus } = fixture.deps.backend
+  const common = { ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submittedAtMs: 0 } as const
+  await tasks.submit(
+    'mailer',
+    60_000,
+    ids.map((id) => ({ ...common, id, body: '{"payload":{}}' })),
+  )
+  await bus.signal('m1', WAKE)
+}
+
 describe('a reserve', () => {
   it('returns pending tasks immediately: high, normal, low, first in, first out within a tier', async () => {
     await open()
@@ -166,19 +179,7 @@ describe('a reserve', () => {
     expect(first.seen.ids).toEqual([id])
     const second = poll('u')
     await settled(fixture)
-    await fixture.deps.backend.tasks.submit('mailer', 60_000, [
-      {
-        id: 'elsewhere',
-        ownId: true,
-        key: null,
-        tier: 1,
-        ttlMs: null,
-        maxAttempts: null,
-        submittedAtMs: 0,
-        body: '{"payload":{}}',
-      },
-    ])
-    await fixture.deps.backend.bus.signal('m1', { kind: 'wake', type: 'mailer' })
+    await submitElsewhere('elsewhere')
     await settled(fixture)
     expect(second.seen.ids).toEqual(['elsewhere'])
   })
@@ -238,6 +239,51 @@ describe('a reserve', () => {
     await settled(fixture)
     expect(seen.ids).toEqual([id])
     expect(await fixture.metric('svc_tasks_expired_total')).toMatch(/ 2000$/)
+  })
+})
+
+describe('a signal of another master: the reserve', () => {
+  it('is sent for 8 of the waiters after it, and for all once there are more tasks', async () => {
+    const store = new Watched()
+    const ids = Array.from({ length: 30 }, (_, n) => `w${n}`)
+    await open({ backend: store.wrap }, ids)
+    const polls = ids.map((id) => poll(id))
+    await settled(fixture)
+    const sent = (): number[] => store.named('tasks.reserve').map((args) => (args[2] as readonly unknown[]).length)
+    const before = sent().length
+    await submitElsewhere('one')
+    await settled(fixture)
+    expect(sent().slice(before)).toEqual([8])
+    expect(polls.flatMap(({ seen }) => seen.ids ?? [])).toEqual(['one'])
+    await submitElsewhere(...Array.from({ length: 29 }, (_, n) => `t${n}`))
+    await settled(fixture)
+    expect(sent().slice(before)).toEqual([8, 8, 21])
+    expect(polls.every(({ seen }) => seen.ids?.length === 1)).toBe(true)
+  })
+
+  it('of each second is sent for every waiter, also after it, so that each one gets its drain (G14)', async () => {
+    const store = new Watched()
+    const ids = Array.from({ length: 30 }, (_, n) => `w${n}`)
+    await open({ backend: store.wrap }, ids)
+    ids.forEach((id) => poll(id))
+    await settled(fixture)
+    const before = store.named('tasks.reserve').length
+    const sent = (): number[] =>
+      store
+        .named('tasks.reserve')
+        .slice(before)
+        .map((args) => (args[2] as readonly unknown[]).length)
+    await fixture.time.advance(1_000)
+    expect(sent()).toEqual([30])
+    let respond = (): void => {}
+    const responded = new Promise<void>((resolve) => (respond = resolve))
+    store.gate = (name) => (name === 'tasks.reserve' ? responded : undefined)
+    await submitElsewhere('one')
+    await fixture.deps.backend.bus.signal('m1', WAKE) // Its task was taken by a third master.
+    await fixture.time.advance(1_000)
+    respond()
+    await settled(fixture)
+    expect(sent()).toEqual([30, 8, 29])
   })
 })
 
