@@ -1,6 +1,6 @@
 /** @module cmd/doctor/checks  All checks in the order in which they are printed. The longest one is the last. */
 import type { Check } from './check.ts'
-import { crds, operatorLease } from './cluster-checks.ts'
+import { crds, operatorLease, tenants } from './cluster-checks.ts'
 import { store, workers } from './fleet-checks.ts'
 import { clock, healthz, token, versions } from './master-checks.ts'
 import { dns, tcp, tls } from './network-checks.ts'
@@ -24,5 +24,6 @@ export const CHECKS: readonly Check[] = [
   body,
   crds,
   operatorLease,
+  tenants,
   longPoll,
 ]

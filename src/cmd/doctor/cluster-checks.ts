@@ -14,6 +14,10 @@ import type { Session } from './session.ts'
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 /** The operator renews it every 2 s. */
 const LEASE_OLD_MS = 60_000
+/** Objects that one request lists. */
+const PAGE = 500
+/** Objects that a finding names. */
+const NAMED = 3
 const INSTALL = 'kubectl apply --server-side --force-conflicts -k crds'
 
 /** The requests of these checks are sent to the cluster, so they need none of the master. */
@@ -29,6 +33,13 @@ export const operatorLease: Check = {
   what: 'with a kubeconfig: whether an operator holds its Lease',
   needs: ['crds'],
   run: (session) => withCluster(session, checkLease),
+}
+
+export const tenants: Check = {
+  name: 'tenants',
+  what: 'with a kubeconfig: whether the tenants of the operator permit every FleetWorker and FleetWorkerSet',
+  needs: ['operator-lease'],
+  run: (session) => withCluster(session, checkTenants),
 }
 
 interface Cluster {
@@ -170,4 +181,52 @@ async function checkLease({ transport, identity, signal, session }: Cluster): Pr
       `look at its log: ${pods}`,
     )
   return ok(`${holder} holds the ${lease}`)
+}
+
+interface Declared {
+  readonly metadata: { readonly namespace: string; readonly name: string }
+  readonly status?: { readonly conditions?: readonly { readonly reason: string; readonly message?: string }[] }
+}
+
+/** Reads what the operator has written into the status of the objects, because only it knows its tenants. */
+async function checkTenants({ transport, signal }: Cluster): Promise<Finding> {
+  const { FLEET_WORKERS, FLEET_WORKER_SETS } = await import('../../operator/index.ts')
+  let count = 0
+  const refused: { readonly name: string; readonly cause: string }[] = []
+  for (const { kind, resource } of [
+    { kind: 'FleetWorker', resource: FLEET_WORKERS },
+    { kind: 'FleetWorkerSet', resource: FLEET_WORKER_SETS },
+  ])
+    for await (const { metadata, status } of listed(resource, transport, signal)) {
+      count += 1
+      const condition = status?.conditions?.find(({ reason }) => reason === 'NotPermitted')
+      if (condition === undefined) continue
+      refused.push({
+        name: `${kind} ${metadata.namespace}/${metadata.name}`,
+        cause: condition.message ?? 'NotPermitted',
+      })
+    }
+  const [first] = refused
+  if (first === undefined) return ok(`${count} FleetWorkers and FleetWorkerSets, all permitted`)
+  const names = refused.slice(0, NAMED).map(({ name }) => name)
+  const more = refused.length > NAMED ? ` and ${refused.length - NAMED} more` : ''
+  return warn(
+    `the tenants of the operator do not permit ${names.join(', ')}${more}`,
+    first.cause,
+    'correct operator.tenants of the chart (SVC_TENANTS), or type and id of the objects',
+  )
+}
+
+async function* listed({ group, version, plural }: Resource, transport: KubeTransport, signal: AbortSignal) {
+  const path = `/apis/${group}/${version}/${plural}`
+  let place: string | undefined
+  do {
+    const query = { limit: PAGE, continue: place }
+    const { body } = await transport.json<{
+      readonly items: readonly Declared[]
+      readonly metadata: { readonly continue?: string }
+    }>({ method: 'GET', path, query }, signal)
+    yield* body.items
+    place = body.metadata.continue
+  } while (place !== undefined && place !== '')
 }

@@ -7,6 +7,7 @@ import { FakeApiServer, LEASES } from '../../operator/fake-apiserver.ts'
 import { kubeconfigOf } from '../../operator/fake-fleet.ts'
 import type { FakeKind } from '../../operator/fake-store.ts'
 import { temporaryFolder } from '../../kit/temporary-folder.ts'
+import { FLEET_WORKERS, FLEET_WORKER_SETS } from '../../../src/operator/index.ts'
 import { doctor, type Diagnosis } from './fixture.ts'
 
 const DEFINITIONS: FakeKind = {
@@ -15,6 +16,9 @@ const DEFINITIONS: FakeKind = {
   plural: 'customresourcedefinitions',
   kind: 'CustomResourceDefinition',
 }
+const WORKERS: FakeKind = { ...FLEET_WORKERS, kind: 'FleetWorker' }
+const SETS: FakeKind = { ...FLEET_WORKER_SETS, kind: 'FleetWorkerSet' }
+const HELD = { holderIdentity: 'operator-1', renewTime: '2026-11-30T11:59:58.000000Z' }
 const NOW_MS = Date.parse('2026-11-30T12:00:00Z')
 const NOWHERE = 'http://127.0.0.1:1' // There is no master: the checks of the cluster do not need one.
 
@@ -23,7 +27,7 @@ let file: string
 let before: string | undefined
 
 beforeEach(async () => {
-  fake = await new FakeApiServer([DEFINITIONS, LEASES], () => NOW_MS).start()
+  fake = await new FakeApiServer([DEFINITIONS, LEASES, WORKERS, SETS], () => NOW_MS).start()
   file = join(temporaryFolder(), 'kubeconfig')
   writeFileSync(file, kubeconfigOf(fake.url, 'prod'))
   before = process.env['KUBECONFIG']
@@ -52,11 +56,17 @@ function install(plural: string, edit: (spec: Record<string, unknown>) => void =
 const holdLease = (spec: object, name = 'muster-operator', namespace = 'prod'): void =>
   void fake.store.create({ kind: LEASES, namespace }, { metadata: { name }, spec: { ...spec } }, 'operator')
 
+/** Declares an object whose status the operator has written. */
+function declare(kind: FakeKind, namespace: string, name: string, reason: string, message = ''): void {
+  const status = { conditions: [{ type: 'Synced', status: 'False', reason, message }] }
+  fake.store.create({ kind, namespace }, { metadata: { name }, spec: {}, status }, 'kubectl')
+}
+
 describe('muster doctor with a kubeconfig', () => {
   it('accepts the definitions of this release, and an operator that holds its Lease', async () => {
     install('fleetworkers')
     install('fleetworkersets')
-    holdLease({ holderIdentity: 'operator-1', renewTime: '2026-11-30T11:59:58.000000Z' })
+    holdLease(HELD)
     const diagnosis = await run()
     expect(diagnosis.of('crds')).toMatchObject({ status: 'ok', text: expect.stringContaining('v1alpha1') })
     expect(diagnosis.of('operator-lease')).toMatchObject({ status: 'ok', text: expect.stringContaining('operator-1') })
@@ -104,6 +114,27 @@ describe('muster doctor with a kubeconfig', () => {
     })
     const named = await run(['--namespace', 'other'], { SVC_LEASE_NAME: 'team-operator' })
     expect(named.of('operator-lease')?.status).toBe('ok')
+  })
+
+  it('names the objects that the tenants of the operator do not permit, on every page of the list', async () => {
+    install('fleetworkers')
+    install('fleetworkersets')
+    holdLease(HELD)
+    for (let n = 0; n < 600; n += 1) declare(WORKERS, 'team-a', `w-${n}`, 'Applied')
+    expect((await run()).of('tenants')).toMatchObject({
+      status: 'ok',
+      text: '600 FleetWorkers and FleetWorkerSets, all permitted',
+    })
+    const cause = 'FleetWorkers of the namespace team-b may not manage the worker crawler/w-1'
+    declare(WORKERS, 'team-b', 'w-1', 'NotPermitted', cause)
+    expect((await run()).of('tenants')).toMatchObject({
+      status: 'warn',
+      text: 'the tenants of the operator do not permit FleetWorker team-b/w-1',
+      cause,
+      next: expect.stringContaining('operator.tenants'),
+    })
+    for (const name of ['s-1', 's-2', 's-3']) declare(SETS, 'team-b', name, 'NotPermitted')
+    expect((await run()).of('tenants')?.text).toMatch(/FleetWorkerSet team-b\/s-2 and 1 more$/)
   })
 
   it('skips what the user may not read, and fails if the API server does not respond', async () => {

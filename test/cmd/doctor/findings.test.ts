@@ -74,10 +74,11 @@ describe('muster doctor', () => {
       'body',
       'crds',
       'operator-lease',
+      'tenants',
       'long-poll',
     ])
     expect(seen.length).toBe(names.length)
-    expect(beforeLast).toContain('operator-lease')
+    expect(beforeLast).toContain('tenants')
     expect(out).toMatch(/^warn {2}store .*\n {6}cause: .*\n {6}next: {2}set SVC_BACKEND_URL/m)
   })
 
@@ -244,7 +245,7 @@ describe('the token', () => {
     const diagnosis = await withToken(master.url, TOKENS[role])
     expect([diagnosis.named('fail'), diagnosis.of('token')?.status]).toEqual([[], status])
     expect(saidBy(diagnosis, 'token').replace('a token of', 'tokens of')).toContain(text)
-    expect(diagnosis.named('skip')).toEqual([...skipped, 'crds', 'operator-lease'])
+    expect(diagnosis.named('skip')).toEqual([...skipped, 'crds', 'operator-lease', 'tenants'])
   })
 })
 

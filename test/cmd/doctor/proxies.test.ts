@@ -28,7 +28,7 @@ interface Case {
 
 const AFTER_HEALTHZ = ['token', 'versions', 'store', 'workers', 'websocket', 'events', 'clock', 'body', 'long-poll']
 const AFTER_TLS = ['healthz', ...AFTER_HEALTHZ]
-const ALWAYS_SKIPPED = ['crds', 'operator-lease'] // There is no kubeconfig.
+const ALWAYS_SKIPPED = ['crds', 'operator-lease', 'tenants'] // There is no kubeconfig.
 
 const certificateCases: readonly Case[] = [
   {
