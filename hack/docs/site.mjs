@@ -37,6 +37,7 @@ export const SECTIONS = [
       { source: 'src/master/README.md', route: 'guides/master', label: 'Running a master' },
       { source: 'src/storage/README.md', route: 'guides/storage', label: 'Storage and backup' },
       { source: 'charts/muster/README.md', route: 'guides/kubernetes', label: 'Muster on Kubernetes' },
+      { source: 'docs/sizing.md', route: 'guides/sizing', label: 'Sizing' },
       { source: 'src/dashboard/README.md', route: 'guides/dashboard', label: 'The dashboard' },
     ],
   },

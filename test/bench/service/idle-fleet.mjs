@@ -1,7 +1,7 @@
 /**
- * 5,000 idle workers: the memory of the master per worker, and the time until all have reconnected after the master was
- * killed and restarted. The workers are sockets in this process. Both ends need one file descriptor per worker, so a
- * process must be allowed 6,000.
+ * 5,000 idle workers: the memory of the master per worker, the cost of their reports, and the time until all have
+ * reconnected after the master was killed and restarted. The workers are sockets in this process. Both ends need one
+ * file descriptor per worker, so a process must be allowed 6,000.
  */
 import { execSync } from 'node:child_process'
 import { Worker } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { call, cpuMs, rssBytes, until } from '../processes.mjs'
 import { nowMs } from '../recorder.mjs'
 import { Unavailable } from '../run.mjs'
 import { withFakeWorkers } from './fake-worker.mjs'
-import { musterOn, withFleet, withLimit } from './subjects.mjs'
+import { musterOn, onEachStore, withFleet, withLimit } from './subjects.mjs'
 
 const WORKERS = 5_000
 const FILES = 6_000
@@ -82,8 +82,8 @@ function report(worker) {
   })
 }
 
-/** Each worker reports every 15 s, evenly spread. Resolves after three reports of each. */
-async function reportFor(workers) {
+/** Each worker reports every 15 s, evenly spread. Resolves after `ms`, by default after three reports of each. */
+async function reportFor(workers, ms = REPORTING_MS) {
   const perTick = (workers.length * TICK_MS) / REPORT_EVERY_MS
   let due = 0
   let next = 0
@@ -91,7 +91,7 @@ async function reportFor(workers) {
     due += perTick
     for (; next < due; next += 1) report(workers[next % workers.length])
   }, TICK_MS)
-  await new Promise((resolve) => setTimeout(resolve, REPORTING_MS))
+  await new Promise((resolve) => setTimeout(resolve, ms))
   clearInterval(timer)
 }
 
@@ -104,6 +104,20 @@ async function memoryPerReportingWorker(bench, port, server) {
   return withFakeWorkers(port, 'noop', count, async (workers) => {
     await reportFor(workers)
     return { value: (rssBytes(server.pid) - before) / count / KIB }
+  })
+}
+
+/** CPU of the master, in milliseconds a second for 1,000 workers. */
+async function costOfReports(bench, fleet) {
+  checkFiles()
+  const count = bench.count(WORKERS)
+  return withFakeWorkers(fleet.port, 'noop', count, async (workers) => {
+    await reportFor(workers, REPORT_EVERY_MS) // The state of the first report is a change.
+    const costs = await fleet.costs()
+    await reportFor(workers)
+    const reports = (count * REPORTING_MS) / REPORT_EVERY_MS
+    const figures = await costs(reports)
+    return { value: (figures.serviceCpuUs * reports * 1_000) / REPORTING_MS / count, ...figures }
   })
 }
 
@@ -210,4 +224,18 @@ export const reportingWorker = {
       withLimit('sockets', ({ port, server }) => memoryPerReportingWorker(bench, port, server)),
   },
   aim: 18,
+}
+
+export const reports = {
+  id: 'reports',
+  level: 'service',
+  title: 'CPU of the master for 1,000 workers that report every 15 s, 5,000 connected',
+  unit: 'ms/s',
+  better: 'lower',
+  rounds: 1,
+  note:
+    'each worker sends a state without a change and its statistics. Costs are per report, of both frames. ' +
+    'The pings of the workers are included',
+  subjects: onEachStore(costOfReports),
+  aim: 10,
 }

@@ -5,7 +5,7 @@
 import { backlog } from './backlog.mjs'
 import { clientSubmit } from './client-submit.mjs'
 import { recovered, retried } from './failures.mjs'
-import { idleWorker, reconnectStorm, reportingWorker } from './idle-fleet.mjs'
+import { idleWorker, reconnectStorm, reportingWorker, reports } from './idle-fleet.mjs'
 import { lanes } from './lanes.mjs'
 import { configNotified } from './notify.mjs'
 import { outputsBatched, outputsEmitted, outputsSingle, pop100 } from './outputs.mjs'
@@ -32,6 +32,7 @@ export const rows = [
   recovered,
   idleWorker,
   reportingWorker,
+  reports,
   reconnectStorm,
   backlog,
 ]
