@@ -2,6 +2,7 @@
 // of test/bench/results.json, so they change with the next measurement.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { table } from './shape.mjs'
 
 const RESULTS = join(import.meta.dirname, '../../test/bench/results.json')
 const REDIS = 'Muster, Redis'
@@ -21,13 +22,16 @@ const microseconds = (us) => (us === undefined ? '' : us.toLocaleString('en-US',
 const perSecond = (us) =>
   us === undefined ? '' : ((USED * 1e6) / us).toLocaleString('en-US', { maximumSignificantDigits: 2 })
 
-export function sizingRows() {
+const HEAD = ['load', 'Redis, µs each', 'master, µs each', 'a second on one Redis', 'a second on one master']
+
+export function sizingTable() {
   const { rows } = JSON.parse(readFileSync(RESULTS, 'utf8'))
-  return LOADS.map(([load, id, subject]) => {
+  const cells = LOADS.map(([load, id, subject]) => {
     const line = rows[id]?.lines.find((each) => each.subject === subject)
     if (line === undefined) throw new Error(`test/bench/results.json has no row ${id} with the subject ${subject}`)
     const { redisCpuUs, serviceCpuUs, nodeCpuUs } = line.costs
     const ofMaster = serviceCpuUs ?? nodeCpuUs
     return [load, microseconds(redisCpuUs), microseconds(ofMaster), perSecond(redisCpuUs), perSecond(ofMaster)]
   })
+  return table(HEAD, cells)
 }

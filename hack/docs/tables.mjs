@@ -15,7 +15,7 @@ import * as protocol from '../../src/protocol/index.ts'
 import { compareText } from '../../src/runtime/index.ts'
 import { ROWS } from '../../src/worker-test/index.ts'
 import { limitRows } from './limits.mjs'
-import { sizingRows } from './sizing.mjs'
+import { sizingTable } from './sizing.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
 import { publishedBlock, publishedNames } from './published.mjs'
 import { code, shapeOf, table } from './shape.mjs'
@@ -366,10 +366,7 @@ export async function tables() {
       'worker-test-rows': workerTestRows(),
       errors: errors(),
       events: events(),
-      sizing: table(
-        ['load', 'Redis, µs each', 'master, µs each', 'a second on one Redis', 'a second on one master'],
-        sizingRows(),
-      ),
+      sizing: sizingTable(),
       limits: table(['what', 'limit', 'setting', 'beyond the limit'], limitRows(protocol)),
       'dev-settings': settings(devHelp()),
       'master-settings': settings(masterHelp()),

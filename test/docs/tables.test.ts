@@ -9,6 +9,7 @@ import { temporaryFolder } from '../kit/temporary-folder.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPT = join(ROOT, 'hack/update-docs.mjs')
 const PAGES = [
+  'docs/sizing.md',
   'README.md',
   'src/operator/README.md',
   'src/protocol/README.md',
