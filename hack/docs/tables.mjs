@@ -15,10 +15,10 @@ import * as protocol from '../../src/protocol/index.ts'
 import { compareText } from '../../src/runtime/index.ts'
 import { ROWS } from '../../src/worker-test/index.ts'
 import { limitRows } from './limits.mjs'
-import { sizingTable } from './sizing.mjs'
 import { fromMaster, fromOperator } from './metrics.mjs'
 import { publishedBlock, publishedNames } from './published.mjs'
 import { code, shapeOf, table } from './shape.mjs'
+import { sizingTable } from './sizing.mjs'
 import * as descriptions from './descriptions.mjs'
 
 const { CLOSE, ERRORS, EVENTS, MASTER_FRAMES, RPC, RPC_ERRORS, WORKER_FRAMES } = protocol

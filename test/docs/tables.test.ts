@@ -9,8 +9,8 @@ import { temporaryFolder } from '../kit/temporary-folder.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPT = join(ROOT, 'hack/update-docs.mjs')
 const PAGES = [
-  'docs/sizing.md',
   'README.md',
+  'docs/sizing.md',
   'src/operator/README.md',
   'src/protocol/README.md',
   'src/cmd/README.md',

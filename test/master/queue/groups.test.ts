@@ -6,7 +6,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { CatalogEntry } from '../../../src/automation/index.ts'
 import type { Lease } from '../../../src/storage/index.ts'
-import { entryOf, settled, Watched, QueueFixture, UNAVAILABLE } from './fixture.ts'
+import { entryOf, settled, QueueFixture, UNAVAILABLE } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 type Groups = NonNullable<CatalogEntry['groups']>
 const ONE: Groups = { maxInFlight: 1, rate: null }

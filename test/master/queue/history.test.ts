@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { rangeOf, readFromMs, stepsOf } from '../../../src/master/queue/history.ts'
 import { HISTORY_RESOLUTIONS, type FleetHistoryBody, type QueueHistoryBody } from '../../../src/protocol/index.ts'
 import type { RollupStep } from '../../../src/storage/index.ts'
-import { entryOf, QueueFixture, settled, UNAVAILABLE, Watched } from './fixture.ts'
+import { entryOf, QueueFixture, settled, UNAVAILABLE } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 const DAY = 86_400
 const NOW = 1_767_225_600 + 7

@@ -6,7 +6,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RpcError } from '../../../src/protocol/index.ts'
 import type { Lease } from '../../../src/storage/index.ts'
 import { task } from '../../storage/contract/fixture.ts'
-import { settled, Watched, QueueFixture } from './fixture.ts'
+import { settled, QueueFixture } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 /** How long each call of the store takes. Lanes that were served reserve again meanwhile. */
 const STORE_MS = 1

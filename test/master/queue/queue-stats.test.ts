@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { QueueSample } from '../../../src/protocol/index.ts'
 import type { TestMaster } from '../../kit/running-master.ts'
 import { onEachStore } from '../stores.ts'
-import { UNAVAILABLE, settled, Watched, QueueFixture } from './fixture.ts'
+import { UNAVAILABLE, settled, QueueFixture } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 const STATS = '/automations/mailer/queue/stats'
 const EVERY_MS = 15_000

@@ -1,6 +1,7 @@
 /** Tests which calls of the store a reserve costs, and when they are sent (D123). */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { settled, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 let fixture: QueueFixture
 async function open(

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { UNAVAILABLE, entryOf, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { UNAVAILABLE, entryOf, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 const TASKS = '/automations/mailer/tasks'
 const BATCH = `${TASKS}/batch`

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { UNAVAILABLE, entryOf, settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { UNAVAILABLE, entryOf, settled, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 let fixture: QueueFixture
 async function open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {

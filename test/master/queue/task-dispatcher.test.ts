@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { MAX_WAITERS, Waiters } from '../../../src/master/queue/waiters.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { UNAVAILABLE, settled, QueueFixture, type QueueFixtureOptions } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 let fixture: QueueFixture
 async function open(
@@ -23,19 +24,6 @@ function poll(worker: string, { limit = 1, waitMs = 30_000, signal = new AbortCo
     (error: unknown) => void (seen.error = error),
   )
   return { seen, done }
-}
-
-const WAKE = { kind: 'wake', type: 'mailer' } as const
-/** Submits tasks to the store as another master does, and delivers its signal. */
-async function submitElsewhere(...ids: readonly string[]): Promise<void> {
-  const { tasks, bus } = fixture.deps.backend
-  const common = { ownId: true, key: null, tier: 1, ttlMs: null, maxAttempts: null, submittedAtMs: 0 } as const
-  await tasks.submit(
-    'mailer',
-    60_000,
-    ids.map((id) => ({ ...common, id, body: '{"payload":{}}' })),
-  )
-  await bus.signal('m1', WAKE)
 }
 
 describe('a reserve', () => {
@@ -168,7 +156,7 @@ describe('a reserve', () => {
     expect(seen.ids).toEqual([id])
   })
 
-  it('is woken by a release, and by the signal of another master', async () => {
+  it('is woken by a release', async () => {
     await open()
     const id = await fixture.submit()
     const [lease] = await fixture.take('w')
@@ -177,11 +165,6 @@ describe('a reserve', () => {
     await fixture.rpc('w', 'tasks.release', { tasks: [{ task_id: id, token: lease?.token ?? 0 }] })
     await settled(fixture)
     expect(first.seen.ids).toEqual([id])
-    const second = poll('u')
-    await settled(fixture)
-    await submitElsewhere('elsewhere')
-    await settled(fixture)
-    expect(second.seen.ids).toEqual(['elsewhere'])
   })
 
   it('gets a task that became ready without a notification within a second (G3)', async () => {
@@ -239,51 +222,6 @@ describe('a reserve', () => {
     await settled(fixture)
     expect(seen.ids).toEqual([id])
     expect(await fixture.metric('svc_tasks_expired_total')).toMatch(/ 2000$/)
-  })
-})
-
-describe('a signal of another master: the reserve', () => {
-  it('is sent for 8 of the waiters after it, and for all once there are more tasks', async () => {
-    const store = new Watched()
-    const ids = Array.from({ length: 30 }, (_, n) => `w${n}`)
-    await open({ backend: store.wrap }, ids)
-    const polls = ids.map((id) => poll(id))
-    await settled(fixture)
-    const sent = (): number[] => store.named('tasks.reserve').map((args) => (args[2] as readonly unknown[]).length)
-    const before = sent().length
-    await submitElsewhere('one')
-    await settled(fixture)
-    expect(sent().slice(before)).toEqual([8])
-    expect(polls.flatMap(({ seen }) => seen.ids ?? [])).toEqual(['one'])
-    await submitElsewhere(...Array.from({ length: 29 }, (_, n) => `t${n}`))
-    await settled(fixture)
-    expect(sent().slice(before)).toEqual([8, 8, 21])
-    expect(polls.every(({ seen }) => seen.ids?.length === 1)).toBe(true)
-  })
-
-  it('of each second is sent for every waiter, also after it, so that each one gets its drain (G14)', async () => {
-    const store = new Watched()
-    const ids = Array.from({ length: 30 }, (_, n) => `w${n}`)
-    await open({ backend: store.wrap }, ids)
-    ids.forEach((id) => poll(id))
-    await settled(fixture)
-    const before = store.named('tasks.reserve').length
-    const sent = (): number[] =>
-      store
-        .named('tasks.reserve')
-        .slice(before)
-        .map((args) => (args[2] as readonly unknown[]).length)
-    await fixture.time.advance(1_000)
-    expect(sent()).toEqual([30])
-    let respond = (): void => {}
-    const responded = new Promise<void>((resolve) => (respond = resolve))
-    store.gate = (name) => (name === 'tasks.reserve' ? responded : undefined)
-    await submitElsewhere('one')
-    await fixture.deps.backend.bus.signal('m1', WAKE) // Its task was taken by a third master.
-    await fixture.time.advance(1_000)
-    respond()
-    await settled(fixture)
-    expect(sent()).toEqual([30, 8, 29])
   })
 })
 

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { RpcResult } from '../../../src/protocol/index.ts'
-import { settled, Watched, QueueFixture } from './fixture.ts'
+import { settled, QueueFixture } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 let fixture: QueueFixture
 const store = new Watched()

@@ -7,7 +7,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from '@jest/globals'
 import type { CatalogEntry } from '../../../src/automation/index.ts'
 import type { Lease } from '../../../src/storage/index.ts'
-import { entryOf, settled, Watched, QueueFixture } from './fixture.ts'
+import { entryOf, settled, QueueFixture } from './fixture.ts'
+import { Watched } from './watched.ts'
 
 const PAUSE = '/automations/mailer/queue/pause'
 const WORKERS = ['a', 'b', 'c'] as const

@@ -8,7 +8,7 @@ import { seededRandom, systemTime } from '../../../src/runtime/index.ts'
 import { MemoryBackend } from '../../../src/storage/memory/index.ts'
 import { runMaster, TOKENS, type TestMaster } from '../../kit/running-master.ts'
 import { task } from '../../storage/contract/fixture.ts'
-import { Watched } from '../queue/fixture.ts'
+import { Watched } from '../queue/watched.ts'
 
 const LANES = 8
 const TASKS = 240

@@ -1,7 +1,8 @@
 /** The JSON-RPC protocol: shapes, errors, batches and notifications. Other files test the methods. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { FleetError, RPC_METHODS } from '../../../src/protocol/index.ts'
-import { UNAVAILABLE, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
+import { UNAVAILABLE, settled, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
+import { Watched } from '../queue/watched.ts'
 
 let fixture: QueueFixture
 async function open(options: QueueFixtureOptions = {}): Promise<QueueFixture> {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Output } from '../../../src/protocol/index.ts'
 import { FleetError } from '../../../src/protocol/index.ts'
-import { UNAVAILABLE, entryOf, settled, Watched, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
+import { UNAVAILABLE, entryOf, settled, QueueFixture, type QueueFixtureOptions } from '../queue/fixture.ts'
+import { Watched } from '../queue/watched.ts'
 
 let fixture: QueueFixture
 const open = async (options: QueueFixtureOptions = {}): Promise<QueueFixture> =>
