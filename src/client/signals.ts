@@ -12,17 +12,18 @@ type Begin<T> = (resolve: (value: T) => void, reject: (error: unknown) => void) 
  * @throws the reason of the signal.
  */
 export async function untilAborted<T>(signal: AbortSignal | undefined, begin: Begin<T>): Promise<T> {
-  signal?.throwIfAborted()
+  if (signal === undefined) return new Promise<T>((resolve, reject) => void begin(resolve, reject))
+  signal.throwIfAborted()
   let abort = (): void => {}
   const settled = new Promise<T>((resolve, reject) => {
     const undo = begin(resolve, reject)
     abort = () => {
       undo?.()
-      reject(signal?.reason as Error)
+      reject(signal.reason as Error)
     }
-    signal?.addEventListener('abort', abort)
+    signal.addEventListener('abort', abort)
   })
-  return settled.finally(() => signal?.removeEventListener('abort', abort))
+  return settled.finally(() => signal.removeEventListener('abort', abort))
 }
 
 /**

@@ -29,6 +29,18 @@ describe('the submits of one turn', () => {
     expect((await mails.queue()).length).toBe(2_300)
   })
 
+  it('are divided between two requests if they are many', async () => {
+    const { mails, batches } = await published()
+    await Promise.all(Array.from({ length: 200 }, (_, n) => mails.submit(to(n))))
+    expect(batches.map(({ tasks }) => tasks.length)).toEqual([100, 100])
+  })
+
+  it('share one request if one call has submitted them', async () => {
+    const { mails, batches } = await published()
+    await mails.submitMany(many(200))
+    expect(batches.map(({ tasks }) => tasks.length)).toEqual([200])
+  })
+
   it('share a request while two are under way, with what was submitted meanwhile', async () => {
     const { proxy, mails } = await throughFaults()
     const held: (() => void)[] = []

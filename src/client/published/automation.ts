@@ -66,10 +66,8 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   }
 
   /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
-  async submit(payload: Payload, options: TaskOptions & CallOptions = {}): Promise<SubmittedTask<Result>> {
-    const task = taskText({ ...options, payload }, this.#deps.repetition)
-    const stored = await publishing(this.#deps.submits.submit(task, options.signal))
-    return this.#withResult(submittedTask(task, options.id !== undefined, stored))
+  submit(payload: Payload, { signal, ...options }: TaskOptions & CallOptions = {}): Promise<SubmittedTask<Result>> {
+    return this.#submit({ ...options, payload }, { signal, isPart: false })
   }
 
   /** Returns the outcome of each task. @param tasks The tasks. @param options `signal` aborts all of them. */
@@ -77,9 +75,9 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
     tasks: readonly NewTask<Payload>[],
     { signal }: CallOptions = {},
   ): Promise<readonly SubmitOutcome<Result>[]> {
-    const outcomeOf = async ({ payload, ...options }: NewTask<Payload>): Promise<SubmitOutcome<Result>> => {
+    const outcomeOf = async (task: NewTask<Payload>, at: number): Promise<SubmitOutcome<Result>> => {
       try {
-        return { kind: 'submitted', task: await this.submit(payload, { ...options, signal }) }
+        return { kind: 'submitted', task: await this.#submit(task, { signal, isPart: at > 0 }) }
       } catch (error) {
         return { kind: 'failed', error }
       }
@@ -155,6 +153,15 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
   /** Returns log entries that a worker keeps. @param workerId Names the worker. @param options Which entries. */
   workerLogs(workerId: string, options?: LogsOptions): Promise<LogPage> {
     return readLogs(this.#deps.caller, this.type, workerId, options)
+  }
+
+  async #submit(
+    task: NewTask<Payload>,
+    how: { readonly signal: AbortSignal | undefined; readonly isPart: boolean },
+  ): Promise<SubmittedTask<Result>> {
+    const text = taskText(task, this.#deps.repetition)
+    const stored = await publishing(this.#deps.submits.submit(text, how))
+    return this.#withResult(submittedTask(text, task.id !== undefined, stored))
   }
 
   /** The method is not enumerable, so that a task is shown by its data. */

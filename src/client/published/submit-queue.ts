@@ -1,7 +1,8 @@
 /**
  * @module client/published/submit-queue
  * Sends submits of one automation type in batches. There is no timer: a single submit leaves at the end of its turn of
- * the event loop, and the size of a batch follows the load.
+ * the event loop, and the size of a batch follows the load. Many waiting submits are divided between two batches, so that
+ * the client writes and reads one while the master stores the other. The tasks of one call stay together, in order.
  *
  *   submit ─┐                                    at most 1,000 tasks, 900 KiB
  *   submit ─┼─▶ waiting ──end of the turn, fewer than two batches under way──▶ batch ──▶ one result per submit
@@ -20,6 +21,8 @@ import { untilAborted } from '../signals.ts'
 
 const MAX_BATCH_BYTES = 900 * 1_024
 const MAX_UNDER_WAY = 2
+/** Fewer waiting submits are not divided: a second request would cost more than it saves. */
+const MIN_DIVIDED = 128
 /** The delay before a task is sent again that a live master of an older release does not know. */
 const UPGRADING_RETRY_MS = 5_000
 
@@ -30,6 +33,8 @@ export type Accepted = Exclude<ItemResult, { error: unknown }>
 /** A submit that has not settled yet. */
 interface Waiting {
   readonly task: TaskText
+  /** Whether it belongs to the call of the submit before it. */
+  readonly isPart: boolean
   /** When it gives up waiting for a batch, by the monotonic clock. */
   readonly untilMs: number
   isAborted: boolean
@@ -70,13 +75,14 @@ export class SubmitQueue {
   /**
    * Sends a task with the next batch.
    * @param task The task, as text.
+   * @param options `signal` aborts it. `isPart`: it belongs to the call of the submit before it.
    * @returns the result of the master.
    * @throws {MasterError}, or the reason of the signal.
    */
-  submit(task: TaskText, signal?: AbortSignal): Promise<Accepted> {
+  submit(task: TaskText, { signal, isPart }: { signal: AbortSignal | undefined; isPart: boolean }): Promise<Accepted> {
     return untilAborted(signal, (resolve, reject) => {
       const untilMs = webTime.monotonicMs() + this.#timeoutMs
-      const submit: Waiting = { task, untilMs, isAborted: false, resolve, reject }
+      const submit: Waiting = { task, isPart, untilMs, isAborted: false, resolve, reject }
       this.#waiting.add(submit)
       this.#schedule()
       return () => this.#forget(submit)
@@ -116,11 +122,14 @@ export class SubmitQueue {
   /** Takes the submits of the next batch out of the waiting ones. Empty if all of them have waited too long. */
   #take(): Batch {
     const submits: Waiting[] = []
+    const { size } = this.#waiting
+    const share = this.#batches > 0 || size < MIN_DIVIDED ? size : Math.ceil(size / MAX_UNDER_WAY)
     let bytes = 0
     const nowMs = webTime.monotonicMs()
     for (const submit of this.#waiting) {
       const isFull = submits.length === MAX_TASKS_PER_BATCH || bytes + submit.task.bytes > this.#maxBytes
-      if (isFull && submits.length > 0) break
+      const isShared = submits.length >= share && !submit.isPart
+      if ((isFull || isShared) && submits.length > 0) break
       this.#waiting.delete(submit)
       if (submit.untilMs < nowMs) {
         const sentence = `not sent within ${this.#timeoutMs / 1_000} s, because earlier submits are under way`

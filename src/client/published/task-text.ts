@@ -91,7 +91,6 @@ export function submittedTask(
 
 /** A UUID of version 7 (RFC 9562), as hex. It begins with the time, like the IDs that the master draws. */
 function timedUuid(nowMs: number): string {
-  const drawn = Array.from(webRandom.bytes(10), (byte) => byte.toString(16).padStart(2, '0')).join('')
-  const variant = '89ab'.charAt(Number.parseInt(drawn.charAt(3), 16) % 4)
-  return `${Math.floor(nowMs).toString(16).padStart(12, '0')}7${drawn.slice(0, 3)}${variant}${drawn.slice(4, 19)}`
+  const variant = '89ab'.charAt(Number.parseInt(webRandom.hex(1), 16) % 4)
+  return `${Math.floor(nowMs).toString(16).padStart(12, '0')}7${webRandom.hex(3)}${variant}${webRandom.hex(15)}`
 }

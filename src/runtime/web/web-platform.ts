@@ -14,10 +14,23 @@ export const webTime = {
   },
 }
 
+/** One call for many bytes costs as much as one for few. */
+const BYTES_AT_ONCE = 2_000
+let unusedDigits = ''
+
 /** Randomness of the machine. `crypto.randomUUID` is not used: a page without TLS does not have it. */
 export const webRandom = {
   unit: (): number => Math.random(),
-  bytes: (n: number): Uint8Array => crypto.getRandomValues(new Uint8Array(n)),
+  /** Draws at most 4,000 hexadecimal digits. */
+  hex(length: number): string {
+    if (unusedDigits.length < length) {
+      const bytes = crypto.getRandomValues(new Uint8Array(BYTES_AT_ONCE))
+      unusedDigits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+    }
+    const drawn = unusedDigits.slice(0, length)
+    unusedDigits = unusedDigits.slice(length)
+    return drawn
+  },
 }
 
 /** Runs `task` when the current turn of the event loop has ended, without the delay of a timeout. */
