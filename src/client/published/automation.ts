@@ -65,7 +65,11 @@ export class PublishedAutomation<Payload, Output, Result> implements AutomationC
     this.operations = operationsOf(type, deps.caller)
   }
 
-  /** Returns what the interface says, from the next batch of submits. @param payload The payload of the task. */
+  /**
+   * Returns what the interface says, from the next batch of submits.
+   * @param payload The payload of the task.
+   * @param options What is special about the task. `signal` aborts the submit.
+   */
   submit(payload: Payload, { signal, ...options }: TaskOptions & CallOptions = {}): Promise<SubmittedTask<Result>> {
     return this.#submit({ ...options, payload }, { signal, isPart: false })
   }

@@ -1,8 +1,8 @@
 /**
  * @module client/published/submit-queue
  * Sends submits of one automation type in batches. There is no timer: a single submit leaves at the end of its turn of
- * the event loop, and the size of a batch follows the load. Many waiting submits are divided between two batches, so that
- * the client writes and reads one while the master stores the other. The tasks of one call stay together, in order.
+ * the event loop, and the size of a batch follows the load. Many waiting submits are divided between two batches: the
+ * client writes and reads one while the master stores the other. The tasks of one call stay together, in order.
  *
  *   submit ─┐                                    at most 1,000 tasks, 900 KiB
  *   submit ─┼─▶ waiting ──end of the turn, fewer than two batches under way──▶ batch ──▶ one result per submit

@@ -15,7 +15,7 @@ export const webTime = {
 }
 
 /** One call for many bytes costs as much as one for few. */
-const BYTES_AT_ONCE = 2_000
+const BYTES_PER_DRAW = 2_000
 let unusedDigits = ''
 
 /** Randomness of the machine. `crypto.randomUUID` is not used: a page without TLS does not have it. */
@@ -24,7 +24,7 @@ export const webRandom = {
   /** Draws at most 4,000 hexadecimal digits. */
   hex(length: number): string {
     if (unusedDigits.length < length) {
-      const bytes = crypto.getRandomValues(new Uint8Array(BYTES_AT_ONCE))
+      const bytes = crypto.getRandomValues(new Uint8Array(BYTES_PER_DRAW))
       unusedDigits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
     }
     const drawn = unusedDigits.slice(0, length)
