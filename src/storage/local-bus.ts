@@ -30,6 +30,10 @@ export class LocalBus implements Bus {
     for (const signal of signals) for (const listener of this.#listeners) listener(signal)
   }
 
+  async passWake(): Promise<void> {
+    this.#gate()
+  }
+
   onSignal(on: (signal: MasterSignal) => void): () => void {
     const listener = (signal: MasterSignal): void => on(signal)
     this.#listeners.add(listener)

@@ -327,6 +327,8 @@ class ClientBus implements Bus {
     return () => void this.#listeners.delete(listener)
   }
 
+  async passWake(): Promise<void> {} // The simulated store wakes every master.
+
   tell(signal: MasterSignal): void {
     for (const listener of this.#listeners) listener(signal)
   }

@@ -339,7 +339,7 @@ export class Queue implements Part {
   }
 
   #onSignal(signal: MasterSignal): void {
-    if (signal.kind === 'wake') this.#queues.get(signal.type)?.probe()
+    if (signal.kind === 'wake') this.#queues.get(signal.type)?.probe(signal.isChosen === true)
     else if (signal.kind === 'finished') this.#waits.finished(signal.type, signal.ids)
   }
 

@@ -76,6 +76,7 @@ export interface TypeQueueDeps extends Omit<TaskDispatcherDeps, 'release'> {
 export class TypeQueue {
   readonly entry: CatalogEntry
   readonly #tasks: Tasks
+  readonly #bus: Backend['bus']
   readonly #random: Random
   readonly #dispatcher: TaskDispatcher
   readonly #submits: Batcher<NewTask, SubmitItemResult>
@@ -90,9 +91,10 @@ export class TypeQueue {
 
   constructor(entry: CatalogEntry, deps: TypeQueueDeps) {
     const { type, visibilityMs, retry } = entry
-    const { tasks } = deps.backend
+    const { tasks, bus } = deps.backend
     this.entry = entry
     this.#tasks = tasks
+    this.#bus = bus
     this.#random = deps.random
     this.#latencies = deps.latencies
     this.#dispatcher = new TaskDispatcher(entry, { ...deps, release: (leases) => this.#releaseUndelivered(leases) })
@@ -296,9 +298,11 @@ export class TypeQueue {
     if (tasks !== 0) this.#dispatcher.wake(tasks)
   }
 
-  /** Wakes the dispatcher for tasks of another master. */
-  probe(): void {
+  /** Wakes the dispatcher for tasks of another master. @param isChosen Whether only a few masters were woken. */
+  probe(isChosen: boolean): void {
     this.#dispatcher.probe()
+    if (!isChosen || this.#dispatcher.waiting > 0) return
+    this.#bus.passWake(this.entry.type).catch(() => {}) // Each master with waiters looks within a second.
   }
 
   dismiss(worker: string): void {

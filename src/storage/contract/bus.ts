@@ -8,7 +8,8 @@ import type { Ref } from './workers.ts'
 
 /**
  * A message to the master that has a worker's socket, or to a master whose workers wait for tasks (`wake`) or whose
- * clients wait for the end of tasks (`finished`).
+ * clients wait for the end of tasks (`finished`). `isChosen`: only a few masters got this signal, so one that has no
+ * waiting worker passes it on.
  */
 export type MasterSignal =
   | { readonly kind: 'config_changed'; readonly ref: Ref; readonly conn: string; readonly gen: number }
@@ -16,7 +17,7 @@ export type MasterSignal =
   | { readonly kind: 'cancelled'; readonly ref: Ref; readonly conn: string; readonly leases: readonly LeaseRef[] }
   | { readonly kind: 'read_logs'; readonly ref: Ref; readonly conn: string; readonly read: LogRead }
   | { readonly kind: 'logs'; readonly ref: Ref; readonly conn: string; readonly read: LogsRead }
-  | { readonly kind: 'wake'; readonly type: string }
+  | { readonly kind: 'wake'; readonly type: string; readonly isChosen?: true }
   | { readonly kind: 'finished'; readonly type: string; readonly ids: readonly string[] }
 
 /** A request to read the log of a worker. `replyTo`: the `conn` of the signal with the result. */
@@ -62,6 +63,14 @@ export interface Bus {
    * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry: a repeated signal does no harm.
    */
   signal(masterId: string, ...signals: readonly MasterSignal[]): Promise<void>
+  /**
+   * Wakes another master that waits for tasks, in place of this one, if a task is pending. Does nothing where there is
+   * only one master.
+   *
+   * @param type The automation type of a `wake` that was `isChosen`.
+   * @throws {FleetError} STORAGE_UNAVAILABLE. Safe to retry.
+   */
+  passWake(type: string): Promise<void>
   /**
    * Calls `on` for every signal to this master.
    *

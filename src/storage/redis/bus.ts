@@ -3,12 +3,13 @@
  * Messages between masters, over a connection of its own that only listens. Channels, all behind the store's prefix:
  *
  *   s:<masterId>   signals to the master that holds a socket      wake           a type whose empty tier got a task
- *   fin            retained tasks that finished                  join           a master that starts
+ *   fin            retained tasks that finished                  w:<process>    as `wake`, to a master that registered
+ *   join           a master that starts
  *   event:<topic>  what plugins publish, and what workers emit    ev             entries of the event log (events.ts)
  *
- * A Cluster copies a message of such a channel to every node. There `event:<topic>` is a sharded channel instead
- * (sharded-bus.ts), once every live master subscribes to those. A new master subscribes to both channels, a message is
- * published on one of them, and masters of an older release know the first alone (D92).
+ * A Cluster copies a message of such a channel to every node. There `event:<topic>` and `w:<process>`, one per type,
+ * are sharded channels instead (sharded-bus.ts), once every live master subscribes to those. A new master subscribes to
+ * both channels, a message is published on one of them, and masters of an older release know the first alone (D92).
  *
  * A message may be lost, and everything that rests on one has another way to come true. Whenever the connection was
  * made anew all channels are subscribed again, then the types that were waited for are woken, in case a wake was lost.
@@ -20,7 +21,7 @@ import { Backoff, type Cancel, type Log, type Random, type Time } from '../../ru
 import type { Bus, LeaseRef, MasterSignal, Ref } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { isReply, notOpen, unavailable } from './errors.ts'
-import { metaKey, shardedTopic, topicKey } from './keys.ts'
+import { keysOfType, metaKey, shardedTopic, shardedWakes, topicKey } from './keys.ts'
 import { script } from './script.ts'
 import type { ShardedBus } from './sharded-bus.ts'
 import { finishedTasks, wokenType } from './tasks-layout.ts'
@@ -34,6 +35,7 @@ const PROBE_EVERY_MS = 2_000
 
 const PUBLISH = script('bus.publish')
 const PUBLISH_SHARDED = script('bus.publish-sharded')
+const PASS_WAKE = script('tasks.pass-wake')
 
 /**
  * How a message of a topic is published. `asked`: on a single server, if its counts show a subscriber. `always`: on a
@@ -47,6 +49,8 @@ export interface RedisBusDeps {
   /** On a Cluster alone. */
   readonly sharded?: { readonly bus: ShardedBus; readonly isUsedByAll: () => boolean } | undefined
   readonly caller: Caller
+  /** Whether every live master registers for wake-ups. */
+  readonly isRegistering?: () => boolean
   /** How the next connection is to be made. */
   readonly subscriber: () => RedisOptions
   readonly time: Time
@@ -89,6 +93,7 @@ export class RedisBus implements Bus {
     this.#deps.sharded?.bus.open()
     this.#unavailableSince = this.#deps.time.monotonicMs()
     this.#listen('wake', (message) => this.#onWake(message))
+    this.#listen(`w:${this.#deps.caller.publisher}`, (message) => this.#onChosen(message))
     this.#listen('fin', (message) => this.#onFinished(message))
     this.#listen('join', (masterId) => this.#onJoined(masterId))
     this.#cancelProbe = this.#deps.time.every(PROBE_EVERY_MS, () => void this.#probe())
@@ -152,7 +157,27 @@ export class RedisBus implements Bus {
   }
 
   /** A type that is waited for; woken whenever a wake may have been lost. */
-  readonly expectWakes = (type: string): void => void this.#types.add(type)
+  readonly expectWakes = (type: string): void => {
+    if (this.#types.has(type)) return
+    this.#types.add(type)
+    const { sharded, caller } = this.#deps
+    const channel = caller.channel(shardedWakes(type) + caller.publisher)
+    // Where it fails, the next reserve tries again; until then a wake may be lost.
+    sharded?.bus.listen(channel, (message) => this.#onChosen(message)).catch(() => this.#types.delete(type))
+  }
+
+  /** The beginning of the channels that wake single masters for a type; null unless every master registers. */
+  readonly wakePrefix = (type: string): string | null => {
+    const { sharded, caller, isRegistering } = this.#deps
+    if (isRegistering?.() !== true) return null
+    return caller.channel(sharded === undefined ? 'w:' : shardedWakes(type))
+  }
+
+  async passWake(type: string): Promise<void> {
+    const { caller } = this.#deps
+    const args = [this.wakePrefix(type) ?? '', `${type} ${caller.publisher}`]
+    await caller.run(PASS_WAKE, keysOfType(PASS_WAKE, type), args)
+  }
 
   wakeAll(): void {
     for (const type of this.#types) this.#tell({ kind: 'wake', type })
@@ -298,8 +323,15 @@ export class RedisBus implements Bus {
     if (type !== null) this.#tell({ kind: 'wake', type })
   }
 
+  #onChosen(message: string): void {
+    const [type = ''] = message.split(' ')
+    this.#tell({ kind: 'wake', type, isChosen: true })
+  }
+
   #onJoined(masterId: string): void {
-    if (!this.#channels.has(`s:${masterId}`)) this.#onJoin()
+    if (this.#channels.has(`s:${masterId}`)) return
+    this.#onJoin()
+    this.wakeAll() // A reserve of a master that was alone did not register it.
   }
 
   #onFinished(message: string): void {

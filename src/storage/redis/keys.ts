@@ -42,5 +42,7 @@ const tagOfTopic = (topic: string): string =>
   topic.endsWith(EMIT) ? `{o:${escaped(topic.slice(0, -EMIT.length))}}` : `{e:${escaped(topic)}}`
 /** A key that decides which node publishes the messages of a topic. It is never written. */
 export const topicKey = (topic: string): string => `${PREFIX}${tagOfTopic(topic)}:bus`
+/** The beginning of the sharded channels that wake single masters for a type, for `caller.channel`. */
+export const shardedWakes = (type: string): string => `{a:${escaped(type)}}:sw:`
 /** The sharded channel of a topic, for `caller.channel`. */
 export const shardedTopic = (topic: string): string => `${tagOfTopic(topic)}:event`

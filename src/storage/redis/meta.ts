@@ -7,6 +7,7 @@
  *   live  ZSET  masters by their last beat
  *   masters  HASH  what each master implements, as it declares it (D120)
  *   shard ZSET  those of them that subscribe to sharded channels of a Cluster, by their last beat (D92)
+ *   wakes ZSET  those of them that register for wake-ups (D253)
  *
  * A life of the store ends when a server that it knew is missing or has another run id: it was restarted, or a replica
  * took over. A Cluster that only gained a server stays in its life, since slots move without loss (D94). Where such a
@@ -39,6 +40,7 @@ const INFO_KEY = metaKey('info')
 const LIVE_KEY = metaKey('live')
 const MASTERS_KEY = metaKey('masters')
 const SHARD_KEY = metaKey('shard')
+const WAKES_KEY = metaKey('wakes')
 
 const ADMIT = script('meta.admit')
 const INFO = script('meta.info')
@@ -52,6 +54,11 @@ export interface StoreMeta extends Meta {
   live(): Promise<readonly string[]>
   /** Whether every master that lived at the last beat subscribes to sharded channels. False before the first beat. */
   readonly isSharded: () => boolean
+  /**
+   * Whether every master that lived at the last beat registers for wake-ups, and none has joined since. False before
+   * the first beat.
+   */
+  readonly isRegistering: () => boolean
   /**
    * Whether no other master lived at the last beat, and none has joined since. False before the first beat. A master
    * that has just joined may be missed for a moment.
@@ -70,7 +77,7 @@ export interface StoreMeta extends Meta {
  */
 export function createMeta(caller: Caller, readmit: () => Promise<void>, layout: number): StoreMeta {
   const ours = new Set<string>()
-  let [sharded, alone, joined] = [false, false, 0]
+  let [sharded, registering, alone, joined] = [false, false, false, 0]
   const read = async (): Promise<readonly (Reply | undefined)[]> =>
     listOf(await caller.run(INFO, [INFO_KEY], [], { repeatable: true }))
   return {
@@ -92,10 +99,11 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
     async beat(masterId) {
       ours.add(masterId)
       const before = joined
-      const [alive, all] = listOf(
-        await caller.run(BEAT, [LIVE_KEY, SHARD_KEY], [masterId, caller.channel('join')], { repeatable: true }),
-      )
-      sharded = all === 1
+      const keys = [LIVE_KEY, SHARD_KEY, WAKES_KEY]
+      const args = [masterId, caller.channel('join')]
+      const [alive, areSharded, areRegistering] = listOf(await caller.run(BEAT, keys, args, { repeatable: true }))
+      sharded = areSharded === 1
+      registering = areRegistering === 1 && joined === before
       const ids = listOf(alive ?? null).map(String)
       alone = ids.length === 1 && joined === before
       return ids
@@ -107,14 +115,16 @@ export function createMeta(caller: Caller, readmit: () => Promise<void>, layout:
     },
     live: async () => listOf(await caller.run(LIVE, [LIVE_KEY], [], { repeatable: true })).map(String),
     isSharded: () => sharded,
+    isRegistering: () => registering,
     isAlone: () => alone,
     mayHaveCompany() {
       alone = false
+      registering = false
       joined += 1
     },
     async leave() {
       if (ours.size === 0) return
-      await caller.run(LEAVE, [LIVE_KEY, SHARD_KEY], [...ours])
+      await caller.run(LEAVE, [LIVE_KEY, SHARD_KEY, WAKES_KEY], [...ours])
       ours.clear()
     },
   }

@@ -105,7 +105,9 @@ export class RedisBackend implements Backend {
     const isCluster = options.url.form === 'cluster'
     const sharded = isCluster ? { bus: shardedBus(connection, options), isUsedByAll: meta.isSharded } : undefined
     const subscriber = () => connection.subscriber()
-    const bus = new RedisBus({ caller: connection, subscriber, sharded, time, random, log })
+    const { isRegistering } = meta
+    const bus = new RedisBus({ caller: connection, subscriber, sharded, isRegistering, time, random, log })
+    const masters = { isAlone: meta.isAlone, wakePrefix: bus.wakePrefix }
     bus.onJoin(() => meta.mayHaveCompany())
     const events = new RedisEventLog({ caller: connection, log, draw: () => random.uuid().replaceAll('-', '') })
     connection.onReady(() => bus.wakeAll())
@@ -127,7 +129,7 @@ export class RedisBackend implements Backend {
       rollups: createRollups(connection),
       stats: createStats(connection),
       streams: createStreams(connection, () => bus.publishMode),
-      tasks: grouped(createTasks(connection, random.uuid(), clock, meta.isAlone), batchers, bus.expectWakes),
+      tasks: grouped(createTasks(connection, random.uuid(), clock, masters), batchers, bus.expectWakes),
       pools: createPools(connection),
       kv: createKv(connection, clock),
       locks: createLocks(connection, clock),
@@ -150,12 +152,7 @@ export class RedisBackend implements Backend {
     this.kv = groups.kv
     this.locks = groups.locks
     this.counters = groups.counters
-    this.bus = {
-      publish: (messages) => this.#call(() => bus.publish(messages)),
-      subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
-      signal: (masterId, ...signals) => this.#call(() => bus.signal(masterId, ...signals)),
-      onSignal: (on) => bus.onSignal(on),
-    }
+    this.bus = this.#checkedBus(bus)
     this.events = this.#eventLog(events)
   }
 
@@ -199,6 +196,16 @@ export class RedisBackend implements Backend {
     this.#bus.close()
     this.#connection.close()
     this.#state = 'closed'
+  }
+
+  #checkedBus(bus: RedisBus): Bus {
+    return {
+      publish: (messages) => this.#call(() => bus.publish(messages)),
+      subscribe: (topic, on) => this.#call(() => bus.subscribe(topic, on)),
+      signal: (masterId, ...signals) => this.#call(() => bus.signal(masterId, ...signals)),
+      passWake: (type) => this.#call(() => bus.passWake(type)),
+      onSignal: (on) => bus.onSignal(on),
+    }
   }
 
   /** The event log, whose calls are rejected while the backend is not open. */

@@ -5,7 +5,7 @@
  * `regroup` and `ungroup` repair what it left, when a policy is set and once a minute with a sweep.
  */
 import { script } from './script.ts'
-import { READS, listOf, run, wakeOf, type TaskCaller } from './tasks-layout.ts'
+import { READS, listOf, run, wakeAllOf, wakeOf, type TaskCaller } from './tasks-layout.ts'
 import { compareText, type Clock } from '../../runtime/index.ts'
 import type { GroupPolicy, GroupRow } from '../index.ts'
 import type { Caller } from './caller.ts'
@@ -38,7 +38,7 @@ export class TaskGrouping {
       const { maxInFlight, rate } = policy
       await this.#declareNeed('groups')
       const bounds = [maxInFlight ?? '', rate?.intervalMs ?? '', rate?.burst ?? '']
-      this.groupArgs.set(type, [...wakeOf(this.#caller, type), ...bounds])
+      this.groupArgs.set(type, [...wakeAllOf(this.#caller, type), ...bounds])
     }
     await this.#repair(caller, type)
   }
@@ -56,7 +56,7 @@ export class TaskGrouping {
     const step = (): Promise<unknown> =>
       args === undefined
         ? run(caller, UNGROUP, type, wakeOf(caller, type), READS)
-        : run(caller, REGROUP, type, args, READS)
+        : run(caller, REGROUP, type, [...wakeOf(caller, type), ...args], READS)
     while ((await step()) === 1);
   }
 }

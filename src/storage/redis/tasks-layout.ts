@@ -29,6 +29,7 @@
  *                     in a group), gv gf gb (numbers of the groups), yd:ID yx:ID (tasks of a replay that are done,
  *                     and that died)
  *   gt gq gn gr gw gl ga  tasks in groups (scripts/include/groups.lua)
+ *   wm        ZSET process of a master by ms: masters that found the queue empty (scripts/include/wake.lua)
  *   k0..k3    STRING  bitmaps of acknowledged tokens, one segment of 2^20 tokens each; the oldest is recycled
  *   h0..h3    STRING  for each bitmap the fingerprints of the tasks (fingerprint.ts), 32 bits per token; 0:
  *                     acknowledged by an older version
@@ -71,8 +72,15 @@ interface FinishedTasks {
 export interface TaskCaller extends Caller {
   /** By type the last arguments of the grouped variant of a script (scripts/include/groups.lua). */
   readonly groupArgs: ReadonlyMap<string, readonly (string | number)[]>
-  /** Whether no other master uses the store (meta.ts). */
+  readonly masters: Masters
+}
+
+/** What is known of the other masters that use the store. */
+export interface Masters {
+  /** Whether there is none (meta.ts). */
   readonly isAlone: () => boolean
+  /** The beginning of the channels of single masters; null unless every master registers for wake-ups. */
+  readonly wakePrefix: (type: string) => string | null
 }
 
 /** Runs a script on the keys of one type: its grouped variant if it has one and the type has a group policy. */
@@ -90,17 +98,23 @@ export function run(
 }
 
 /**
- * The channel and the message by which a script wakes the masters when an empty tier got a task. A process ignores its
- * own message, because the result shows how many tasks became pending.
+ * The channel and the message by which a script wakes all masters. A process ignores its own message, because the
+ * result shows how many tasks became pending.
  */
-export const wakeOf = (caller: Caller, type: string): readonly [string, string] => [
+export const wakeAllOf = (caller: Caller, type: string): readonly [string, string] => [
   caller.channel('wake'),
   `${type} ${caller.publisher}`, // Types contain no spaces.
 ]
 
+/** As `wakeAllOf`, for a script that wakes only some of the masters where all of them register (include/wake.lua). */
+export const wakeOf = (caller: TaskCaller, type: string): readonly [string, string] => {
+  const [channel, message] = wakeAllOf(caller, type)
+  return [caller.masters.wakePrefix(type) ?? channel, message]
+}
+
 /** As `wakeOf`, but without a channel while there is no other master: at low rates the message is a large cost. */
 export const wakeOthersOf = (caller: TaskCaller, type: string): readonly [string, string] =>
-  caller.isAlone() ? ['', ''] : wakeOf(caller, type)
+  caller.masters.isAlone() ? ['', ''] : wakeOf(caller, type)
 
 /** The channel and the beginning of the message by which a script publishes which retained tasks have finished. */
 export const finishedOf = (caller: Caller, type: string): readonly [string, string] => [

@@ -4,7 +4,7 @@
  * read (scripts/include/pause.lua); an older release does not know it and ignores the pause.
  */
 import { script } from './script.ts'
-import { READS, run, wakeOf, type TaskCaller } from './tasks-layout.ts'
+import { READS, run, wakeAllOf, type TaskCaller } from './tasks-layout.ts'
 import { pausedOf, type NewPause, type Pause } from '../index.ts'
 import type { Reply } from './caller.ts'
 
@@ -18,7 +18,7 @@ export async function pause(caller: TaskCaller, type: string, wanted: NewPause):
 }
 
 export const resume = async (caller: TaskCaller, type: string): Promise<boolean> =>
-  (await run(caller, RESUME, type, wakeOf(caller, type))) === 1
+  (await run(caller, RESUME, type, wakeAllOf(caller, type))) === 1
 
 /** @param stored The pause that lasts, as a script returns it; null if there is none. */
 export function readPause(stored: Reply): { readonly paused?: Pause } {

@@ -38,7 +38,11 @@ export async function reserve(
   maxOutcomes = DEFAULT_MAX_OUTCOMES,
 ): Promise<ReserveResult> {
   // The message names no publisher, so it wakes this process too: the result does not show how many tasks became due.
-  const args: (string | number)[] = [caller.channel('wake'), type, visibilityMs, caller.runId(), '', 0, 0, maxOutcomes]
+  const { isAlone, wakePrefix } = caller.masters
+  const waiting = isAlone() ? '' : caller.publisher
+  const channel = waiting === '' ? null : wakePrefix(type)
+  const head = [channel ?? caller.channel('wake'), type, visibilityMs, caller.runId()]
+  const args: (string | number)[] = [...head, '', 0, 0, maxOutcomes, waiting]
   for (const { worker, limit, gen, defaultMaxAttempts } of requests) args.push(worker, limit, gen, defaultMaxAttempts)
   const [until, before, dropped, nextDue, letters, reported, ...found] = listOf(
     await calls.take(type, ({ slot, number, lostFrom }) => {

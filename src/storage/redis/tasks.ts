@@ -20,17 +20,17 @@ import type { Clock } from '../../runtime/index.ts'
 import type { Tasks } from '../index.ts'
 import type { Caller } from './caller.ts'
 import { createDeclareNeed } from './declare-need.ts'
-import type { TaskCaller } from './tasks-layout.ts'
+import type { Masters, TaskCaller } from './tasks-layout.ts'
 
 /**
  * @param process an id that no other process uses, ever.
- * @param isAlone Whether no other master uses the store.
+ * @param masters What is known of the other masters; without it, all are woken.
  */
 export function createTasks(
   connection: Caller,
   process: string,
   clock: Pick<Clock, 'monotonicMs'>,
-  isAlone = (): boolean => false,
+  masters: Masters = { isAlone: () => false, wakePrefix: () => null },
 ): Tasks {
   const declareNeed = createDeclareNeed(connection, clock)
   const grouping = new TaskGrouping(connection, declareNeed, clock)
@@ -40,7 +40,7 @@ export function createTasks(
     channel: (name) => connection.channel(name),
     publisher: connection.publisher,
     groupArgs: grouping.groupArgs,
-    isAlone,
+    masters,
   }
   const [submits, reserves] = [new CallSlots(process), new CallSlots(process)]
   return {

@@ -68,6 +68,27 @@ describe('the signal of another master', () => {
     expect(polls.every(({ ids }) => ids?.length === 1)).toBe(true)
   })
 
+  it('is passed on by a master without waiters, if it went to a few masters only', async () => {
+    await open(['w'])
+    const seen = poll('w')
+    await settled(fixture)
+    const signal = async (isChosen: boolean): Promise<void> => {
+      await fixture.deps.backend.bus.signal('m1', isChosen ? { ...WAKE, isChosen } : WAKE)
+      await settled(fixture)
+    }
+    await signal(true)
+    expect(store.named('bus.passWake')).toEqual([])
+    await submitElsewhere('one')
+    await settled(fixture)
+    expect(seen.ids).toEqual(['one'])
+    await signal(false)
+    expect(store.named('bus.passWake')).toEqual([])
+    // Another master finds the task within a second.
+    store.failure = (name) => (name === 'bus.passWake' ? new Error('no store') : undefined)
+    await signal(true)
+    expect(store.named('bus.passWake')).toEqual([['mailer']])
+  })
+
   it('leaves every waiter in the reserve of each second, so that each gets its drain (G14)', async () => {
     await open()
     for (const id of WORKERS) poll(id)

@@ -19,6 +19,7 @@ function withBus(real: Backend, subscribed = async (): Promise<void> => undefine
       return () => void own.delete(on)
     },
     signal: async () => {},
+    passWake: async () => {},
     onSignal: () => () => {},
   }
   return new Proxy(real, {

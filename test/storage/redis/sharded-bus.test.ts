@@ -5,9 +5,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { VirtualTime } from '../../../src/runtime/index.ts'
-import { key, shardedTopic } from '../../../src/storage/redis/keys.ts'
+import { key, shardedTopic, shardedWakes } from '../../../src/storage/redis/keys.ts'
+import type { MasterSignal } from '../../../src/storage/index.ts'
 import { parseStoreUrl, type RedisBackend } from '../../../src/storage/redis/index.ts'
 import { slotOf } from '../../../src/storage/redis/slots.ts'
+import { reserve, submit, TYPE } from '../contract/fixture.ts'
 import { masterAt, migrateSlot, ownerOf } from './cluster-fixture.ts'
 import { startCluster, withRedisServer, type RedisCluster } from '../../kit/redis-server.ts'
 import { eventually } from '../../kit/index.ts'
@@ -104,6 +106,22 @@ withRedisServer('redis cluster, topic messages', () => {
       const before = await published()
       await first.streams.push('type0', 'm1', 2, ['2'])
       expect([received, await published()]).toEqual([['1'], before])
+    })
+
+    it('wakes one of the masters that wait without copies (D253)', async () => {
+      const [first, second] = await masters()
+      await first.meta.beat('m1') // Since the second one has joined.
+      const woken: MasterSignal[] = []
+      second.bus.onSignal((signal) => void woken.push(signal))
+      expect(await reserve(second, 1)).toEqual([])
+      const client = ownerOf(cluster, slotOf(key('a', TYPE, ''))).connect()
+      const channels = () => client.call('PUBSUB', 'SHARDCHANNELS', `muster:${shardedWakes(TYPE)}*`)
+      await eventually(async () => String(await channels()) !== '')
+      const before = await copies()
+      await submit(first, 'a')
+      await eventually(() => woken.length > 0)
+      expect(woken).toEqual([{ kind: 'wake', type: TYPE, isChosen: true }])
+      expect(await copies()).toBe(before)
     })
 
     it('delivers plugin messages of any topic in order and without copies', async () => {

@@ -3,7 +3,8 @@
 --
 -- KEYS[1]    ZSET of live masters
 -- KEYS[2]    ZSET of those that subscribe to sharded channels
+-- KEYS[3]    ZSET of those that register for wake-ups
 -- ARGV[2..]  masters
 -- Returns nothing.
 
-for i = 1, 2 do redis.call('ZREM', KEYS[i], unpack(ARGV, 2)) end
+for i = 1, 3 do redis.call('ZREM', KEYS[i], unpack(ARGV, 2)) end

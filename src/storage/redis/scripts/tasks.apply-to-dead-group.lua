@@ -9,8 +9,9 @@
 -- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
 -- KEYS[13..15]  DQ DI DG  groups of dead tasks
 -- KEYS[16..17]  D S  scheduled tickets, scheduled ids
+-- KEYS[18]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- ARGV[4]     group
 -- ARGV[5]     'replay' or 'remove'
@@ -19,7 +20,7 @@
 -- ARGV[8..9]  ms until the first task is due, and from one task to the next; '' and '' if all become pending
 -- ARGV[10]    id of the replay, or ''
 -- Returns how many were looked at, and how many of them were replayed or removed.
---- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG D S
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG D S WM
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"

@@ -10,10 +10,13 @@
 -- KEYS[8]     C  HASH of the last submit of each process
 -- KEYS[9]     D  scheduled tickets
 -- KEYS[10..16]  GT GQ GN GR GW GL GA  keys of the groups
+-- KEYS[17]    WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2..]   wake channel and message, and the group policy
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
+-- ARGV[3]     wake message
+-- ARGV[4..]   channel and message that wake every master, and the group policy
 -- Returns 1 if more tasks are to be sorted, else 0.
---- @keys P0 P1 P2 T L M X C D GT GQ GN GR GW GL GA
+--- @keys P0 P1 P2 T L M X C D GT GQ GN GR GW GL GA WM
 --- @include "grouped-queue"
 
 -- Ids that are read together.

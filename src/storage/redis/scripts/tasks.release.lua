@@ -4,11 +4,12 @@
 -- KEYS[1..3]  P0 P1 P2  LISTs of pending tickets
 -- KEYS[4..5]  V L  deadlines, leases
 -- KEYS[6]     M  HASH with the token counter
--- ARGV[2]     wake channel
+-- KEYS[7]     WM  ZSET of the masters that wait for tasks
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- ARGV[4..]   id and token of each
 -- Returns nil if all are released, else for each 1, or a code of include/lost-lease.lua.
---- @keys P0 P1 P2 V L M
+--- @keys P0 P1 P2 V L M WM
 --- @include "commands"
 --- @include "lease"
 --- @include "lost-leases"

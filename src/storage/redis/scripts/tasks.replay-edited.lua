@@ -8,15 +8,16 @@
 -- KEYS[10]    C  HASH of the last submit of each process
 -- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
 -- KEYS[13..15]  DQ DI DG  groups of dead tasks
+-- KEYS[16]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- ARGV[4]     id
 -- ARGV[5]     time of the death
 -- ARGV[6]     body
 -- ARGV[7]     1 if a reserve need not look at its bytes, else 0
 -- Returns whether it was replayed, as 1 or 0.
---- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG WM
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"

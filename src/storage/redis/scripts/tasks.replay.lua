@@ -8,14 +8,15 @@
 -- KEYS[10]    C  HASH of the last submit of each process
 -- KEYS[11..12]  E DE  facts of tasks, and of dead tasks
 -- KEYS[13..15]  DQ DI DG  groups of dead tasks
+-- KEYS[16]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- ARGV[4]     maximum number of tasks
 -- ARGV[5]     greatest number of a death, or +inf
 -- ARGV[6]     id of the replay, or ''
 -- Returns how many were queued.
---- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG
+--- @keys P0 P1 P2 T DZ DT DM M X C E DE DQ DI DG WM
 --- @include "commands"
 --- @include "ticket"
 --- @include "queue"

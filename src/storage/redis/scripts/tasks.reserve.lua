@@ -14,8 +14,9 @@
 -- KEYS[18]      C  HASH of the last submit of each process
 -- KEYS[19..20]  O OZ  outcomes
 -- KEYS[21]      E  HASH of facts
+-- KEYS[22]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]       time of a test, or ''
--- ARGV[2]       wake channel
+-- ARGV[2]       wake channel, or its beginning (wake.lua)
 -- ARGV[3]       wake message
 -- ARGV[4]       visibility in ms
 -- ARGV[5]       run of the store
@@ -23,11 +24,12 @@
 -- ARGV[7]       number of the call
 -- ARGV[8]       number of the first call of the slot whose result was lost
 -- ARGV[9]       maximum number of outcomes
--- ARGV[10..]    worker, limit, generation and default max attempts of each request
+-- ARGV[10]      the process that waits for the tasks, or '' if there is no other master
+-- ARGV[11..]    worker, limit, generation and default max attempts of each request
 -- Returns deadline in ms, the token before the first one, number of dropped tasks, when the next retry is due or the
 -- pause ends that held tasks back, or nil, one letter per request (u unknown, d draining, s stale, o ok), a list of the
 -- positions of leases with progress and their progress, or nil, then ticket and body of each lease.
---- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ E
+--- @keys P0 P1 P2 K0 K1 K2 K3 T V L D S M R G DR X C O OZ E WM
 --- @include "commands"
 --- @define MAX_RESERVED_PER_CALL
 --- @define MAX_RESERVE_BYTES
@@ -73,11 +75,11 @@ if last then
   if tonumber(of) >= tonumber(ARGV[8]) then give_back(tonumber(before), cjson.decode(lost)) end
 end
 local workers = {}
-for i = 10, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
+for i = 11, #ARGV, 4 do workers[#workers + 1] = ARGV[i] end
 local gens, drains = fetch(G, workers), fetch(DR, workers)
 local limits, letters, wanted = {}, {}, 0
 for k = 1, #workers do
-  local at = 6 + 4 * k
+  local at = 7 + 4 * k
   local letter = (not gens[k] and 'u') or (drains[k] and 'd') or (gens[k] ~= ARGV[at + 2] and 's') or 'o'
   letters[k], limits[k] = letter, letter == 'o' and tonumber(ARGV[at + 1]) or 0
   wanted = wanted + limits[k]
@@ -178,7 +180,14 @@ local function cut(before, leased)
   write('HDEL', T, outlived)
   write('HDEL', E, noted)
   if m and m[5] then save_cut() end
-  if full or n == wanted then wake() end
+  local may_be_more = full or n == wanted
+  if may_be_more then
+    if woken and registering then wake_one(ARGV[10]) end -- The result does not show how many tasks became due.
+    wake()
+    if registering and not woken and call('EXISTS', P0, P1, P2) > 0 then wake_registered(1) end
+  elseif ARGV[10] ~= '' then
+    call('ZADD', WM, int(now), ARGV[10])
+  end
 end
 if n == 0 then
   cut(0, {})
@@ -206,7 +215,7 @@ for i = 1, n do
     while left == 0 do
       k = k + 1
       left = limits[k]
-      stem = ARGV[9 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
+      stem = ARGV[10 + 4 * k] .. ':' .. #workers[k] .. ':' .. workers[k]
     end
     left = left - 1
     local id, ticket, odd = ids[i], tickets[i], 2 * live + 1

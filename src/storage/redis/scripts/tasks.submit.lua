@@ -16,8 +16,9 @@
 -- KEYS[14]    OZ  ZSET of outcomes by expiry
 -- KEYS[15..16]  V L  deadlines, leases
 -- KEYS[17..18]  U E  HASHes of the tasks that unique keys name, and of facts
+-- KEYS[19]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel, or '' if there is no other master
+-- ARGV[2]     wake channel, or its beginning (wake.lua), or '' if there is no other master
 -- ARGV[3]     wake message
 -- ARGV[4]     idempotency windows in ms, separated by commas: one for all keys, or one for each key
 -- ARGV[5]     bound on the number of tasks, or ''
@@ -28,7 +29,7 @@
 --             letters (s or f: until its task has started or finished; k or r: keep or replace) and its JSON text
 -- Returns nil if all were queued and none was replaced, else for each 0 queued, { id } queued and replaced that task,
 -- 1 its id is known, 2 the queue is full, or the first id of its key or the id that its unique key names.
---- @keys P0 P1 P2 T DT DM C I IZ M D S X OZ V L U E
+--- @keys P0 P1 P2 T DT DM C I IZ M D S X OZ V L U E WM
 --- @include "commands"
 --- @include "now"
 --- @include "int"

@@ -16,13 +16,14 @@
 -- KEYS[19..20]  E DE  facts of tasks, and of dead tasks
 -- KEYS[21]      U  HASH of the tasks that unique keys name
 -- KEYS[22..24]  DQ DI DG  groups of dead tasks
+-- KEYS[25]      WM  ZSET of the masters that wait for tasks
 -- ARGV[1]       time of a test, or ''
--- ARGV[2]       wake channel
+-- ARGV[2]       wake channel, or its beginning (wake.lua)
 -- ARGV[3]       wake message
 -- ARGV[4]       number of lost leases at which a task dies, 0: never
 -- ARGV[5]       limit
 -- Returns { requeued, promoted, dead, forgotten keys, 1 if more is left, else 0 }.
---- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE U DQ DI DG
+--- @keys P0 P1 P2 T V L D S DZ DT DM I IZ M X C O OZ E DE U DQ DI DG WM
 --- @define OUTCOME_BYTES
 --- @define OUTCOMES_PER_SWEEP
 --- @define LOST_LEASE_GROUP

@@ -7,11 +7,12 @@
 -- KEYS[5]     X  HASH of the ids with stale tickets
 -- KEYS[6]     C  HASH of the last submit of each process
 -- KEYS[7..13]  GT GQ GN GR GW GL GA  keys of the groups
+-- KEYS[14]     WM  ZSET of the masters that wait for tasks
 -- ARGV[1]     time of a test, or ''
--- ARGV[2]     wake channel
+-- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- Returns 1 if more are left, else 0.
---- @keys P0 P1 P2 M X C GT GQ GN GR GW GL GA
+--- @keys P0 P1 P2 M X C GT GQ GN GR GW GL GA WM
 --- @include "queue"
 --- @include "stale-changes"
 --- @include "now"

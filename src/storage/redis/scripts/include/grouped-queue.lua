@@ -1,7 +1,8 @@
 -- Queues tickets of a type with a group policy: it replaces queue.lua in the scripts of such types. groups.lua explains
--- how tasks are sorted. It needs the keys P0, P1, P2, T, M, X, C, D, GT, GQ, GN, GR, GW and GL.
+-- how tasks are sorted. It needs the keys P0, P1, P2, T, M, X, C, D, WM, GT, GQ, GN, GR, GW and GL.
 --- @include "commands"
 --- @include "groups"
+--- @include "wake"
 --- @include "stale-trim"
 -- Tickets of one tier that one call sorts.
 local MAX_SORTED = 2000
@@ -71,5 +72,5 @@ end
 local function push_front(tiers) sort_tickets(tiers, true) end
 local function wake()
   sort_arrivals()
-  if woken then call('PUBLISH', GROUPS_CHANNEL, GROUPS_MESSAGE) end
+  if woken then wake_masters(1) end -- Of another due time; a group that becomes ready wakes every master.
 end

@@ -1,0 +1,27 @@
+-- Wakes masters that wait for tasks: all of them, or those that registered. A reserve that finds the queue empty
+-- registers its master in WM; who adds tasks takes a few masters out again, those that registered first, and publishes
+-- to the channel of each. So a task costs the same however many masters wait (D253).
+--
+-- ARGV[2]  the channel of all masters; or the beginning of the channels of single ones, which ends with ":w:", or with
+--          ":sw:" if they are sharded; or '' if there is no other master
+-- ARGV[3]  message: the type, and who publishes it, who is not woken
+--- @include "commands"
+-- A master that is woken may have stopped, or another one may take its task: so at least two are.
+local MIN_WOKEN, MAX_WOKEN = 2, 8
+local registering = match(ARGV[2], ':(s?)w:$')
+local function wake_one(master)
+  call(registering == 's' and 'SPUBLISH' or 'PUBLISH', ARGV[2] .. master, ARGV[3])
+end
+local function wake_registered(count)
+  local publisher = match(ARGV[3], ' (.+)$')
+  if publisher then call('ZREM', WM, publisher) end
+  local masters = call('ZPOPMIN', WM, count)
+  for i = 1, #masters, 2 do wake_one(masters[i]) end
+end
+local function wake_masters(tasks)
+  if registering then
+    wake_registered(math.max(MIN_WOKEN, math.min(tasks, MAX_WOKEN)))
+  elseif ARGV[2] ~= '' then
+    call('PUBLISH', ARGV[2], ARGV[3])
+  end
+end
