@@ -82,6 +82,26 @@ withRedisServer('redis wake-ups', () => {
       expect(await settle(all)).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
     })
 
+    it('cost at most 3.2 reserves a task with 30 masters, and each task is leased immediately', async () => {
+      const { all } = await masters(30)
+      const [first, ...others] = all as [Master, ...Master[]]
+      let [reserves, leased] = [0, 0]
+      for (const { backend } of others) {
+        expect(await reserve(backend, 1)).toEqual([])
+        backend.bus.onSignal(async (signal) => {
+          if (signal.kind !== 'wake' || signal.type !== TYPE) return
+          reserves += 1
+          leased += (await reserve(backend, 8)).length
+        })
+      }
+      for (let n = 1; n <= 20; n += 1) {
+        await submit(first.backend, `t${n}`)
+        await eventually('the task is leased', () => leased === n)
+        await settle(all)
+      }
+      expect(reserves / 20).toBeLessThanOrEqual(3.2)
+    })
+
     it('do not reach the master that submits, and leave the others to be woken', async () => {
       const { all } = await masters(4)
       await waitingInOrder(all, 1, 2, 3, 4)
