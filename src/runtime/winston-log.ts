@@ -6,7 +6,7 @@
  *   json  {"time":"…","level":"info","message":"…","worker_id":"m-7",…}
  *
  * A line never spans lines: control characters are escaped. Fields are cut at 8 KiB, lines at 64 KiB. Errors keep their
- * name, message, stack and cause. Fields bound with withLogFields stand on every line.
+ * name, message, code and cause, and their stack unless Muster foresaw the failure. Fields bound with withLogFields stand on every line.
  */
 import type { Writable } from 'node:stream'
 import { createLogger, format, transports, type Logger } from 'winston'
@@ -25,6 +25,8 @@ export interface LogOptions {
 /** Length at which a message and a field of a log line are cut. */
 export const MAX_LOG_FIELD_CHARS = 8_192
 const MAX_LINE_CHARS = 65_536
+/** Names of the errors that Muster throws with a code and a sentence for the user. */
+const FORESEEN = new Set(['FleetError', 'MasterError'])
 /** Keys of the line itself; a field of that name gets an underscore in front. */
 const RESERVED = new Set(['time', 'level', 'message'])
 
@@ -110,14 +112,17 @@ function plain(value: unknown): unknown {
   }
 }
 
-/** The name, message, code, stack and causes of an error, each cut to its bound. */
+/**
+ * The name, message, code, stack and causes of an error, each cut to its bound. A failure that Muster foresees, such as
+ * STORAGE_UNAVAILABLE, has no stack: its message explains more than the place in the program that noticed it.
+ */
 export function describeError(error: Error): Record<string, unknown> {
   const { code } = error as { code?: string | number }
   return {
     name: error.name,
     message: cutText(error.message, MAX_LOG_FIELD_CHARS),
     ...(code === undefined ? {} : { code }),
-    stack: cutText(error.stack ?? '', MAX_LOG_FIELD_CHARS),
+    ...(FORESEEN.has(error.name) ? {} : { stack: cutText(error.stack ?? '', MAX_LOG_FIELD_CHARS) }),
     ...(error.cause === undefined ? {} : { cause: plain(error.cause) }),
   }
 }

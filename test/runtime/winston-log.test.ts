@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Writable } from 'node:stream'
+import { MasterError } from '../../src/client/index.ts'
+import { FleetError } from '../../src/protocol/index.ts'
 import { createLog, VirtualTime, withLogFields, type Log, type LogLevel } from '../../src/runtime/index.ts'
 
 async function logged(format: 'text' | 'json', write: (log: Log) => void, level: LogLevel = 'info'): Promise<string[]> {
@@ -60,13 +62,31 @@ describe('createLog', () => {
         error: Object.assign(new Error('outer', { cause: new TypeError('inner') }), { code: 'E1' }),
       }),
     )
-    expect(line?.['error']).toMatchObject({
+    expect(line?.['error']).toEqual({
       name: 'Error',
       message: 'outer',
       code: 'E1',
       stack: expect.any(String),
-      cause: { name: 'TypeError', message: 'inner' },
+      cause: { name: 'TypeError', message: 'inner', stack: expect.any(String) },
     })
+  })
+
+  it('keeps a failure that was foreseen without its stack', async () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const failures = [
+      new FleetError('STORAGE_UNAVAILABLE', 'the store is unavailable', { cause }),
+      new MasterError('UNREACHABLE', 'the master is unreachable'),
+    ]
+    const lines = await json((log) => failures.forEach((error) => log.error('failed', { error })))
+    expect(lines.map(({ error }) => error)).toEqual([
+      {
+        name: 'FleetError',
+        message: 'the store is unavailable',
+        code: 'STORAGE_UNAVAILABLE',
+        cause: { name: 'Error', message: 'connect ECONNREFUSED', code: 'ECONNREFUSED', stack: expect.any(String) },
+      },
+      { name: 'MasterError', message: 'the master is unreachable', code: 'UNREACHABLE' },
+    ])
   })
 
   it('prevents forged lines, fields and terminal sequences', async () => {
