@@ -6,7 +6,8 @@
  *   json  {"time":"…","level":"info","message":"…","worker_id":"m-7",…}
  *
  * A line never spans lines: control characters are escaped. Fields are cut at 8 KiB, lines at 64 KiB. Errors keep their
- * name, message, code and cause, and their stack unless Muster foresaw the failure. Fields bound with withLogFields stand on every line.
+ * name, message, code and cause, and their stack unless Muster foresaw the failure. Fields bound with withLogFields
+ * stand on every line.
  */
 import type { Writable } from 'node:stream'
 import { createLogger, format, transports, type Logger } from 'winston'

@@ -75,6 +75,16 @@ withRedisServer('redis wake-ups', () => {
       expect(await settle(all)).toEqual([])
     })
 
+    it('do not reach masters that stopped, however many there were', async () => {
+      const { server, all } = await masters(3)
+      const stopped = Array.from({ length: 100 }, (_, n) => [Date.now() - 6_000, `stopped ${n}`]).flat()
+      await server.connect().zadd(`muster:{a:${TYPE}}:wm`, ...stopped)
+      await waitingInOrder(all, 2, 3)
+      await submit((all[0] as Master).backend, 'a')
+      expect(await settle(all)).toEqual([2, 3])
+      expect(await server.connect().zcard(`muster:{a:${TYPE}}:wm`)).toBe(0)
+    })
+
     it('reach up to eight for many tasks', async () => {
       const { all } = await masters(11)
       await waitingInOrder(all, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
@@ -87,14 +97,15 @@ withRedisServer('redis wake-ups', () => {
       const [first, ...others] = all as [Master, ...Master[]]
       let [reserves, leased] = [0, 0]
       for (const { backend } of others) {
-        expect(await reserve(backend, 1)).toEqual([])
         backend.bus.onSignal(async (signal) => {
           if (signal.kind !== 'wake' || signal.type !== TYPE) return
           reserves += 1
-          leased += (await reserve(backend, 8)).length
+          const found = await reserve(backend, 8)
+          leased += found.length
         })
       }
       for (let n = 1; n <= 20; n += 1) {
+        for (const { backend } of others) expect(await reserve(backend, 1)).toEqual([]) // As every second.
         await submit(first.backend, `t${n}`)
         await eventually('the task is leased', () => leased === n)
         await settle(all)

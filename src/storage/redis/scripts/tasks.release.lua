@@ -5,6 +5,7 @@
 -- KEYS[4..5]  V L  deadlines, leases
 -- KEYS[6]     M  HASH with the token counter
 -- KEYS[7]     WM  ZSET of the masters that wait for tasks
+-- ARGV[1]     time of a test, or ''
 -- ARGV[2]     wake channel, or its beginning (wake.lua)
 -- ARGV[3]     wake message
 -- ARGV[4..]   id and token of each

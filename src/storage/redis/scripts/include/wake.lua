@@ -6,8 +6,12 @@
 --          ":sw:" if they are sharded; or '' if there is no other master
 -- ARGV[3]  message: the type, and who publishes it, who is not woken
 --- @include "commands"
+--- @include "now"
+--- @include "int"
 -- A master that is woken may have stopped, or another one may take its task: so at least two are.
 local MIN_WOKEN, MAX_WOKEN = 2, 8
+-- A master that waits registers again every second, with the reserve of its tick. After this time it has stopped.
+local WAITING_MS = 5000
 local registering = match(ARGV[2], ':(s?)w:$')
 local function wake_one(master)
   call(registering == 's' and 'SPUBLISH' or 'PUBLISH', ARGV[2] .. master, ARGV[3])
@@ -15,6 +19,7 @@ end
 local function wake_registered(count)
   local publisher = match(ARGV[3], ' (.+)$')
   if publisher then call('ZREM', WM, publisher) end
+  call('ZREMRANGEBYSCORE', WM, '-inf', int(now - WAITING_MS))
   local masters = call('ZPOPMIN', WM, count)
   for i = 1, #masters, 2 do wake_one(masters[i]) end
 end
