@@ -16,6 +16,7 @@ export const ERROR_WORDS = {
   INVALID: 'A field is wrong; `detail` lists every one.',
   RATE_LIMITED: 'The token submits faster than `SVC_SUBMIT_RPS_PER_TOKEN`. See `Retry-After`.',
   UPGRADING: 'A live master of an older release does not know a field of the task, or the call. `detail` names both.',
+  ISSUER_UNAVAILABLE: 'The identity provider does not respond.',
   OVERLOADED: 'The master is overloaded.',
   QUEUE_FULL: 'The automation has `SVC_MAX_QUEUE_LENGTH` tasks, dead ones included.',
   STORAGE_UNAVAILABLE: 'The store is unavailable. `detail` says whether the change may have been made.',

@@ -9,7 +9,8 @@
  */
 import type { ErrorCode, ERRORS, FieldError } from '../protocol/plain.ts'
 
-type ResponseCode = Exclude<ErrorCode, 'OVERLOADED' | 'QUEUE_FULL' | 'UPGRADING' | `STORAGE_${string}`>
+type Unavailable = 'ISSUER_UNAVAILABLE' | 'OVERLOADED' | 'QUEUE_FULL' | 'UPGRADING' | `STORAGE_${string}`
+type ResponseCode = Exclude<ErrorCode, Unavailable>
 /** Codes of a {@link MasterError}: those of the protocol, and those of calls without a response of a master. */
 export type MasterErrorCode = ResponseCode | 'UNAVAILABLE' | 'UNREACHABLE' | 'BROKEN' | 'FOREIGN'
 

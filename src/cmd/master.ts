@@ -19,6 +19,7 @@ import {
   type AuditClass,
   type AuditOptions,
   type RunningMaster,
+  type SignInSettings,
   type TlsOptions,
   type TokenReading,
   type TokenSettings,
@@ -56,6 +57,7 @@ import {
 } from './readers.ts'
 import { watchedSecret } from './secret-file.ts'
 import { describeSettings, readSettings, setting, SettingsError, type SettingFault, type Values } from './settings.ts'
+import { readSignIn, SIGN_IN, signInFaults } from './sign-in-settings.ts'
 import { readTls, TLS } from './tls-settings.ts'
 import { VERSION } from './version.ts'
 
@@ -186,6 +188,7 @@ const SETTINGS = {
   ...LIMITS,
   ...ENVIRONMENT,
   ...ALERTS,
+  ...SIGN_IN,
   ...TLS,
   audit: setting(auditClasses, {
     name: 'SVC_AUDIT',
@@ -215,7 +218,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const readAgain = (): Promise<TokenReading> =>
     readTokens(process.env, (path) => readFile(path, 'utf8'), { allowShort: values.allowShortTokens })
   const reading = await readAgain()
-  const tokenFaults: SettingFault[] = reading.kind === 'invalid' ? [...reading.faults] : []
+  const tokenFaults: SettingFault[] =
+    reading.kind === 'invalid' ? [...reading.faults] : [...signInFaults(values, reading.tokens)]
   const tls = await readTls(values, tokenFaults)
   const catalog = await loadCatalog(values.automations, process.cwd()).catch((error: unknown) => {
     if (error instanceof SettingsError) refuse([...faults, ...tokenFaults, ...error.faults])
@@ -227,19 +231,15 @@ export async function run(argv: readonly string[]): Promise<number> {
   return withProcess(values, async (log, stop) => {
     for (const warning of tokenWarnings(tokens)) log.warn(warning)
     announce(reading.tokens, tokens)
-    const password = watchedSecret('SVC_BACKEND_PASSWORD', values.backendPassword ?? '', process.env, systemTime, log)
-    const sentinelPassword = watchedSecret(
-      'SVC_BACKEND_SENTINEL_PASSWORD',
-      values.backendSentinelPassword ?? '',
-      process.env,
-      systemTime,
-      log,
-    )
+    const watched = (name: string, value = '') => watchedSecret(name, value, process.env, systemTime, log)
+    const password = watched('SVC_BACKEND_PASSWORD', values.backendPassword)
+    const sentinelPassword = watched('SVC_BACKEND_SENTINEL_PASSWORD', values.backendSentinelPassword)
     const access = accessOf(values, {
       password: () => password.current() || undefined,
       sentinelPassword: () => sentinelPassword.current() || undefined,
     })
     const alerts = readAlerts(values, log)
+    const signIn = readSignIn(values, log)
     const rereads = TOKEN_VARIABLES.some((name) => (process.env[`${name}_FILE`] ?? '') !== '')
     try {
       const master = await runMaster({
@@ -253,6 +253,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         tokens: { ...tokens },
         limits: values,
         alerts: alerts.alerts,
+        signIn: signIn.signIn,
         ...environmentOf(values),
         audit: auditTo(process.stdout, values.audit),
         ...(rereads ? { reread: async () => keepGenerated(await readAgain(), reading.tokens, tokens) } : {}),
@@ -265,6 +266,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       password.stop()
       sentinelPassword.stop()
       alerts.stop()
+      signIn.stop()
     }
     return 0
   })
@@ -330,6 +332,7 @@ export interface RunMasterOptions {
   readonly limits?: Pick<typeof DEFAULT_LIMITS, keyof typeof LIMITS>
   readonly environment?: EnvironmentBody
   readonly alerts?: AlertSettings
+  readonly signIn?: SignInSettings | undefined
   readonly reread?: () => Promise<TokenReading>
   /** Absent: no audit trail. */
   readonly audit?: AuditOptions
@@ -348,6 +351,7 @@ export function runMaster({
   limits = DEFAULT_LIMITS,
   environment,
   alerts,
+  signIn,
   reread,
   audit,
 }: RunMasterOptions): Promise<RunningMaster> {
@@ -367,7 +371,7 @@ export function runMaster({
     version: VERSION,
     tokens: { admin: null, worker: null, workerPeers: [], scopes: new Map(), ...tokens },
     ...(reread === undefined ? {} : { rereadTokens: reread }),
-    settings: { ...limits, environment, alerts },
+    settings: { ...limits, environment, alerts, signIn },
     ...(audit === undefined ? {} : { audit }),
     dashboardDir: builtDashboard(),
   })

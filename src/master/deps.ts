@@ -29,8 +29,20 @@ export interface MasterSettings {
   readonly loadTargetWaitSeconds?: number
   /** Shown by the dashboard; nothing if omitted. */
   readonly environment?: EnvironmentBody | undefined
+  /** How people sign in; with tokens alone if omitted. */
+  readonly signIn?: SignInSettings | undefined
   /** When alerts fire, and where they are sent; after 30 s and nowhere if omitted. */
   readonly alerts?: AlertSettings | undefined
+}
+
+/** The client of an identity provider, by which people sign in. */
+export interface SignInSettings {
+  /** The name of an issuer in SVC_JWT_ISSUERS, whose audience is the client id. */
+  readonly issuer: string
+  /** Returns the secret of the client; undefined: the client is public. */
+  readonly clientSecret: () => string | undefined
+  /** Separated by spaces. */
+  readonly scopes: string
 }
 
 export interface AlertSettings {

@@ -9,7 +9,7 @@ export {
   type TokenSettings,
 } from './auth/index.ts'
 export type { AcceptedSocket } from './control/index.ts'
-export type { AlertSettings } from './deps.ts'
+export type { AlertSettings, SignInSettings } from './deps.ts'
 export { tlsFault, type TlsOptions, type TlsPair } from './http/index.ts'
 export { startMaster, type MasterOptions, type RunningMaster } from './master.ts'
 export { parseRelease } from './master-releases.ts'

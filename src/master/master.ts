@@ -6,7 +6,6 @@
  *   stop    `/readyz` returns 503 ▶ close control sockets (1001), return empty from waiting reserves ▶ finish requests
  *           (10 s at most) ▶ stop the parts ▶ close the backend
  */
-import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { Registry as MetricsRegistry } from 'prom-client'
 import type { Catalog } from '../automation/index.ts'
@@ -20,7 +19,7 @@ import { createAuditLog } from './audit-log/index.ts'
 import {
   createAuthenticator,
   JwtVerifier,
-  readUrl,
+  KEY_READER,
   type Authenticator,
   type KeyReader,
   type Principal,
@@ -56,13 +55,13 @@ import { createRollouts } from './rollouts/index.ts'
 import { createRegistry } from './registry/index.ts'
 import { createRpc } from './rpc/index.ts'
 import { createRuns } from './runs/index.ts'
+import { createSignIn } from './sign-in/index.ts'
 import { createStreams } from './streams/index.ts'
 import { createWorkerChanges } from './worker-changes/index.ts'
 import { tokenFaultsIn, tokenWatch } from './token-watch-part.ts'
 import { createWorkerLogs } from './worker-logs/index.ts'
 
 const FINISH_WITHIN_MS = 10_000
-const KEY_READER: KeyReader = { file: (path) => readFile(path, 'utf8'), url: readUrl }
 
 export interface MasterOptions {
   /** Null: listens nowhere, and a simulated network calls `handle` and `accept` of the running master. */
@@ -359,6 +358,7 @@ async function createServiceParts(
   return [
     runs,
     createAlerts({ ...deps, masters, snapshot, runsOf: (type) => runs.read(type) }),
+    createSignIn({ ...deps, authenticator, reader: options.keyReader ?? KEY_READER }),
     createCatalogRoutes({ ...deps, version, backendScheme, releases }),
     createHealth({ ...deps, isServing, warnings: faults.current }),
     createMetrics({

@@ -20,6 +20,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
   INVALID: { status: 422, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },
+  ISSUER_UNAVAILABLE: { status: 503, retryable: true },
   UPGRADING: { status: 503, retryable: true },
   OVERLOADED: { status: 503, retryable: true },
   QUEUE_FULL: { status: 503, retryable: true },

@@ -8,7 +8,7 @@ import { help as operatorHelp } from '../../src/cmd/operator.ts'
 import { help as workerHelp } from '../../src/cmd/worker.ts'
 
 /** Settings that a file may contain, and that have no flag: secrets, and the rules of issuers. */
-const IN_A_FILE = /TOKEN|PASSWORD|WEBHOOK|JWT_ISSUERS/
+const IN_A_FILE = /TOKEN|PASSWORD|WEBHOOK|JWT_ISSUERS|CLIENT_SECRET/
 
 /** Parses each variable of a help text with its other form and its default. */
 function settingsOf(help: string): Record<string, string> {

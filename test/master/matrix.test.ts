@@ -77,6 +77,8 @@ const EXPECTED: Record<string, Record<Kind, Access>> = {
   'GET /metrics': open,
   'GET /api/v1/openapi.json': open,
   'GET /api/v1/me': any,
+  'GET /api/v1/sign-in': open,
+  'POST /api/v1/sign-in/token': open,
   'GET /api/v1/overview': ownTypes,
   'GET /api/v1/history': ownTypes,
   'GET /api/v1/worker-changes': ownTypes,

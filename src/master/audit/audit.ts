@@ -30,7 +30,7 @@ import { AuditRecorder, type RecordedCall } from './recorder.ts'
 import { RejectionThrottle } from './rejection-throttle.ts'
 
 /**
- * `control`: changes of workers, configs, dead letters and outputs. `auth`: refused and replaced tokens.
+ * `control`: changes of workers, configs, dead letters and outputs. `auth`: refused and replaced tokens, sign-ins.
  * `data`: submitted tasks.
  */
 export const AUDIT_CLASSES = ['control', 'auth', 'data'] as const
@@ -83,7 +83,8 @@ export interface Audit {
 export const NO_AUDIT: Audit = { call: () => {}, refusedToken: () => {}, replacedTokens: () => {} }
 
 const FLUSH_EVERY_MS = 60_000
-const DATA_ACTIONS: ReadonlySet<string> = new Set(['task.submit'])
+/** The classes of actions that are not `control`. */
+const CLASSES: Readonly<Record<string, AuditClass>> = { 'task.submit': 'data', 'sign.in': 'auth', 'sign.renew': 'auth' }
 // oxlint-disable-next-line no-control-regex -- Control characters are what it finds.
 const CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
 
@@ -126,8 +127,8 @@ export class AuditTrail implements Audit, Part {
   }
 
   call({ action, route, type, object, actor, claimedActor, requestId, peer, result }: AuditedCall): void {
-    const isControl = !DATA_ACTIONS.has(action)
-    if (!this.#options.classes.has(isControl ? 'control' : 'data')) return
+    const kind = CLASSES[action] ?? 'control'
+    if (!this.#options.classes.has(kind)) return
     const { outcome, status, count, changed } =
       result.kind === 'failed'
         ? { ...ended(result.error), count: 0, changed: [] }
@@ -146,7 +147,7 @@ export class AuditTrail implements Audit, Part {
       request_id: requestId,
       peer,
     }
-    if (isControl) this.#recorder.add({ ts: toSeconds(this.#deps.clock.wallMs()), ...entry })
+    if (kind === 'control') this.#recorder.add({ ts: toSeconds(this.#deps.clock.wallMs()), ...entry })
     if (outcome === 'refused') this.#window.add(JSON.stringify([actor?.id, action, status]), entry)
     else this.#write({ ...entry, ...noteOf(result) })
   }

@@ -13,7 +13,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { FleetError, SCOPED_PERMISSIONS, type Permission } from '../../protocol/index.ts'
 import type { Clock, Timers } from '../../runtime/index.ts'
-import type { JwtVerifier } from './jwt/index.ts'
+import type { IssuerSettings, JwtVerifier } from './jwt/index.ts'
 import type { NamedToken } from './named-tokens.ts'
 import { EVERY_WORKER, mayAccess, sameGrants, type Principal } from './principal.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -36,6 +36,8 @@ export interface Authenticator {
   identify(bearerToken: string): Principal | undefined
   /** Whether this principal's token is still accepted with the same rights. */
   isStillValid(principal: Principal): boolean
+  /** @returns the issuer of JWTs with this name; undefined if the settings have none. */
+  issuer(name: string): IssuerSettings | undefined
   replace(tokens: TokenSettings): void
   /** Calls `listener` after every token change, and after a token expired. @returns a function that unsubscribes. */
   onChange(listener: () => void): () => void
@@ -83,15 +85,17 @@ class TokenAuthenticator implements Authenticator {
   readonly #listeners = new Set<() => void>()
   readonly #verifier: JwtVerifier | null
   #candidates: readonly Candidate[]
+  #issuers: readonly IssuerSettings[]
   #checkedMs: number
 
   constructor(tokens: TokenSettings, { clock, equal = timingSafeEqual, createVerifier }: AuthenticatorDeps) {
     this.#clock = clock
     this.#equal = equal
     this.#candidates = candidatesOf(tokens)
+    this.#issuers = tokens.issuers ?? []
     this.#checkedMs = clock.wallMs()
     this.#verifier = createVerifier?.(() => this.#changed()) ?? null
-    this.#verifier?.replace(tokens.issuers ?? [])
+    this.#verifier?.replace(this.#issuers)
   }
 
   authenticate(header: string | undefined): Authentication {
@@ -134,9 +138,14 @@ class TokenAuthenticator implements Authenticator {
     return this.#candidates.some((each) => sameRights(each.principal, principal))
   }
 
+  issuer(name: string): IssuerSettings | undefined {
+    return this.#issuers.find((each) => each.name === name)
+  }
+
   replace(tokens: TokenSettings): void {
     this.#candidates = candidatesOf(tokens)
-    this.#verifier?.replace(tokens.issuers ?? [])
+    this.#issuers = tokens.issuers ?? []
+    this.#verifier?.replace(this.#issuers)
     this.#changed()
   }
 

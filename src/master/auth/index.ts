@@ -1,6 +1,17 @@
 /** Tokens: read from settings, recognised in requests, replaced while running. */
 export { actorOf } from './actor.ts'
-export { JwtVerifier, readUrl, type KeyReader } from './jwt/index.ts'
+export {
+  claimsOf,
+  discoveryOf,
+  isAllowedUrl,
+  JwtVerifier,
+  KEY_READER,
+  postForm,
+  readUrl,
+  type FormResponse,
+  type IssuerSettings,
+  type KeyReader,
+} from './jwt/index.ts'
 export {
   bearerTokenOf,
   createAuthenticator,

@@ -177,13 +177,14 @@ function principalOf({ request, path }: RequestContext, authentication: Authenti
 async function serve(row: Row, context: RequestContext, params: Params, deps: AppDeps): Promise<void> {
   try {
     const result = await resultOf(row, context, params, deps)
-    const { action = row.route.audit, object, count = 1, changed = [], note = null } = result.audit ?? {}
+    const { action = row.route.audit, object, actor, count = 1, changed = [], note = null } = result.audit ?? {}
     writeAudit(
       { ...row.route, ...(action !== undefined && { audit: action }) },
       context,
       object === undefined ? params : { ...params, id: object },
       { kind: 'done', status: result.status ?? 200, count, changed, note },
       deps.audit,
+      actor,
     )
     await deps.responseWriter.send(context, result, row.delivery)
   } catch (error) {
@@ -240,10 +241,11 @@ function writeAudit(
   params: Params,
   result: Parameters<Audit['call']>[0]['result'],
   audit: Audit,
+  actor: Principal | null = context.principal,
 ): void {
   context.isAudited = true
   if (action === undefined) return
-  const { principal, request } = context
+  const { request } = context
   const claimed = request.headers['muster-actor']
   audit.call({
     action,
@@ -259,7 +261,7 @@ function writeAudit(
       params['item'] ??
       params['pool_name'] ??
       null,
-    actor: principal,
+    actor,
     claimedActor: typeof claimed === 'string' ? claimed : undefined,
     requestId: context.id,
     peer: request.socket.remoteAddress ?? null,

@@ -5,7 +5,7 @@
  *
  * A request passes: valid token (401, 403) → path (404) → method (405) → role and type (403, 404) → content type (415)
  * → length (413) → JSON (400) → schema (422) → handle. No byte of a body is read before the role of its sender was
- * accepted.
+ * accepted; a row that needs no token has a small limit of its own.
  */
 import type { Static, TSchema } from 'typebox'
 import type { CatalogEntry } from '../../automation/index.ts'
@@ -87,6 +87,8 @@ export interface HandlerResult {
   readonly audit?: {
     readonly action?: string
     readonly object?: string
+    /** Whom the call signed in. By default the holder of the token. */
+    readonly actor?: Principal
     readonly count?: number
     readonly changed?: readonly string[]
     /** Why, in the words of the caller. */
@@ -152,6 +154,8 @@ export interface Route extends ResponseDocs {
    * (D14).
    */
   readonly bodyMayBeArray?: boolean
+  /** The most bytes of a body, if fewer than SVC_MAX_BODY_BYTES: of rows that need no token. */
+  readonly maxBodyBytes?: number
   /** Whether the body may be left out. It is then `{}`. */
   readonly bodyMayBeAbsent?: boolean
   /**

@@ -140,7 +140,8 @@ function checkName(name: string, value: string): void {
 function bodyReader(route: Route, schema: object, maxBodyBytes: number): (context: RequestContext) => Promise<Body> {
   const { bodyMayBeAbsent = false } = route
   const validate = compileValidator(schema)
-  return async (context) => checkedBody(route, validate, await readJson(context, maxBodyBytes, bodyMayBeAbsent))
+  const maxBytes = Math.min(maxBodyBytes, route.maxBodyBytes ?? Infinity)
+  return async (context) => checkedBody(route, validate, await readJson(context, maxBytes, bodyMayBeAbsent))
 }
 
 /**

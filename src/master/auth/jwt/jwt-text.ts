@@ -43,6 +43,12 @@ export function readJwt(token: string): JwtReading {
   return fromHeader(header, claims)
 }
 
+/** The claims of a token that was verified; empty for another text. */
+export function claimsOf(token: string): JsonObject {
+  const reading = readJwt(token)
+  return reading.kind === 'jwt' ? reading.claims : {}
+}
+
 function fromHeader(header: JsonObject, claims: JsonObject): JwtReading {
   const { alg, kid = null, typ = 'JWT' } = header
   if (typeof alg !== 'string' || (kid !== null && typeof kid !== 'string')) return refused('has a wrong header')

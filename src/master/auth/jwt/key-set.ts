@@ -115,15 +115,22 @@ export class KeySet {
   }
 }
 
-/** @throws {Error} if the document is of another issuer, or names a URL that must not be read. */
-async function discoveredUrl({ issuer }: IssuerSettings, reader: KeyReader): Promise<string> {
-  const document = JSON.parse(await reader.url(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)) as {
-    readonly issuer?: unknown
-    readonly jwks_uri?: unknown
-  } | null
-  if (document?.issuer !== issuer) throw new Error('the discovery document is of another issuer')
-  if (!isAllowedUrl(document.jwks_uri)) throw new Error('the discovery document names no https:// URL of keys')
-  return document.jwks_uri
+/** Reads the discovery document of an issuer. @throws {Error} if it cannot be read, or is of another issuer. */
+export async function discoveryOf(
+  { issuer }: IssuerSettings,
+  reader: Pick<KeyReader, 'url'>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const text = await reader.url(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+  const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+  if (document?.['issuer'] !== issuer) throw new Error('the discovery document is of another issuer')
+  return document
+}
+
+/** @throws {Error} if the document names a URL that must not be read. */
+async function discoveredUrl(issuer: IssuerSettings, reader: KeyReader): Promise<string> {
+  const { jwks_uri: url } = await discoveryOf(issuer, reader)
+  if (!isAllowedUrl(url)) throw new Error('the discovery document names no https:// URL of keys')
+  return url
 }
 
 /** @returns the public keys for signatures. Others of the set are left out. @throws {Error} if it is not a key set. */
