@@ -5,6 +5,7 @@ import { expiryText, roleText } from './api/me.ts'
 import { useSession } from './api/session.ts'
 import { useServerNow } from './components/use-now.ts'
 import type { Route } from './route.ts'
+import { storedSession } from './sign-in/token-store.ts'
 
 const NAV_ITEMS = [
   { text: 'Overview', href: '#/', of: ['overview'] },
@@ -81,7 +82,8 @@ function NavLink({
 
 export function TokenChip({ onSignOut }: { readonly onSignOut: () => void }) {
   const { me } = useSession()
-  const expiry = expiryText(me, useServerNow() * 1_000)
+  const nowMs = useServerNow() * 1_000
+  const expiry = storedSession() === null ? expiryText(me, nowMs) : null // Tokens of a provider are renewed.
   return (
     <>
       <a className="token" href="#/settings" title="Token permissions">

@@ -2,14 +2,22 @@
  * @module dashboard/sign-in/sign-in
  * Asks for the token and checks it with `GET /api/v1/me`. Only an accepted token is stored.
  */
-import { useId, useState, type SyntheticEvent } from 'react'
+import { lazy, Suspense, useId, useState, type SyntheticEvent } from 'react'
 import { checkText, checkToken, isTokenText, type Me } from '../api/me.ts'
 import { openApi } from '../api/session.ts'
+
+const ProviderButton = lazy(() =>
+  import('./provider/provider.tsx').then(
+    ({ ProviderButton: Loaded }) => ({ default: Loaded }),
+    () => ({ default: () => null }),
+  ),
+)
 
 export interface SignInProps {
   /** Why the user must sign in; null at the first visit. */
   readonly why: string | null
-  readonly onAccepted: (token: string, me: Me, isTabOnly: boolean) => void
+  /** @param session Of a token of an identity provider. */
+  readonly onAccepted: (token: string, me: Me, isTabOnly: boolean, session?: string) => void
 }
 
 export function SignIn({ why, onAccepted }: SignInProps) {
@@ -24,6 +32,9 @@ export function SignIn({ why, onAccepted }: SignInProps) {
     <main className="sign-in">
       <h1>Muster</h1>
       <p className="soft">{location.host}</p>
+      <Suspense>
+        <ProviderButton />
+      </Suspense>
       <form onSubmit={onSubmit}>
         <input type="text" autoComplete="username" value={location.host} readOnly hidden />
         <TokenInput value={token} isInvalid={message !== null && message !== why} onChange={setToken} />

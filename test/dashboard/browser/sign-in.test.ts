@@ -94,7 +94,7 @@ describe('a scoped token', () => {
     }
     await page.getByRole('link', { name: 'Pools', exact: true }).click()
     await page.getByText('needs an admin token').or(page.getByText('need an admin token')).first().waitFor()
-    const plain = '(me|overview|history|acknowledgements|alerts|events|operations|catalog/mailer)$'
+    const plain = '(me|sign-in|overview|history|acknowledgements|alerts|events|operations|catalog/mailer)$'
     const own = new RegExp(`^/api/v1/(${plain}|automations/mailer/)`)
     expect(asked.filter((path) => !own.test(path))).toEqual([])
   })
