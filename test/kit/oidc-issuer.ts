@@ -18,6 +18,8 @@ export interface OidcIssuerOptions {
   readonly isPublic?: boolean
   readonly idTokenSeconds?: number
   readonly codeSeconds?: number
+  /** Its cookies are those of another host than those of a page at 127.0.0.1. */
+  readonly host?: 'localhost'
 }
 
 export interface OidcIssuer {
@@ -30,7 +32,9 @@ export interface OidcIssuer {
 }
 
 export async function startOidcIssuer(options: OidcIssuerOptions): Promise<OidcIssuer> {
-  const { server, url } = await listenLocally((request, response) => listener(request, response))
+  const local = await listenLocally((request, response) => listener(request, response))
+  const { server } = local
+  const url = local.url.replace('127.0.0.1', options.host ?? '127.0.0.1')
   const provider = quietly(() => new Provider(url, configurationOf(options)))
   const callback = provider.callback()
   let exchanges = 0
@@ -80,7 +84,7 @@ function configurationOf({
     claims: { openid: ['sub'], email: ['email', 'email_verified'] },
     conformIdTokenClaims: false,
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
+    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true, logoutSource } },
     findAccount: (_: unknown, accountId: string) => ({
       accountId,
       claims: () => ({ sub: accountId, email: accountId, email_verified: true }),
@@ -91,6 +95,12 @@ function configurationOf({
     rotateRefreshToken: true,
     ttl: { ...TTL_SECONDS, IdToken: idTokenSeconds, AuthorizationCode: codeSeconds },
   }
+}
+
+/** The page of the package loads fonts of another site. */
+function logoutSource(context: { body: string }, form: string): void {
+  const button = '<button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>'
+  context.body = `<!doctype html><html lang="en"><title>Issuer</title>${form}${button}`
 }
 
 interface GrantContext {

@@ -124,6 +124,11 @@ export function findHost(host: string, address: string, keyHash: string): void {
   )
 }
 
+const allowed = new Set<string>()
+
+/** Lets pages open another origin, such as that of an identity provider. */
+export const allowOrigin = (origin: string): void => void allowed.add(origin)
+
 /** Opens the page at `address`, the URL of a master or proxy with a trailing slash. */
 export async function openPage(address: string, hash = '', options: BrowserContextOptions = {}): Promise<Opened> {
   browser ??= chromium.launch({ executablePath: CHROMIUM ?? '', args: browserArguments })
@@ -155,6 +160,7 @@ function watch(page: Page, { origin, pathname: prefix }: URL): string[] {
   })
   page.on('request', (request) => {
     const url = new URL(request.url())
+    if (allowed.has(url.origin)) return
     if (url.origin !== origin && url.protocol !== 'blob:') complaints.push(`third-party request: ${request.url()}`)
     const path = url.pathname.slice(prefix.length - 1)
     if (!path.startsWith('/api/') || path === DOCUMENT) return
