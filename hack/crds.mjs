@@ -81,7 +81,7 @@ const FLEET_WORKER = {
     statusReplicasPath: '.status.slots',
     labelSelectorPath: '.status.selector',
   },
-  selectable: ['.spec.type', '.spec.workerId'],
+  selectable: ['.spec.type', '.spec.workerID', '.spec.workerId'],
   columns: [
     column('Type', '.spec.type'),
     column('State', '.status.state'),
@@ -91,7 +91,7 @@ const FLEET_WORKER = {
     column('Slots', '.status.slots', 'integer'),
     column('Last-Seen', '.status.lastSeenTime', 'date'),
     column('Age', '.metadata.creationTimestamp', 'date'),
-    column('Worker', '.spec.workerId', 'string', wide),
+    column('Worker', ".spec['workerID','workerId']", 'string', wide),
     column('Applied', '.status.config.appliedGeneration', 'integer', wide),
     column('Policy', '.spec.managementPolicy', 'string', wide),
     column('CPU', '.status.cpuPercent', 'integer', wide),

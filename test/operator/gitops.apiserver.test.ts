@@ -194,7 +194,7 @@ withApiServer('FleetWorkers with several writers', () => {
         await registered('full')
         const bare = JSON.stringify({ user_agent: '' }).length
         const sized = (bytes: number): object => ({
-          workerId: 'full',
+          workerID: 'full',
           config: { user_agent: 'x'.repeat(bytes - bare) },
         })
         await cluster.ok('POST', FLEET_WORKERS, manifest('full', sized(MAX_CONFIG_BYTES)))

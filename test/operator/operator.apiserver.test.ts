@@ -56,13 +56,13 @@ withApiServer('muster operator', () => {
         )
         await new Promise((resolve) => setTimeout(resolve, 2_000)) // Status writes are batched for half a second.
         const slots = new Map((await slotsOf()) as [string, number | undefined][])
-        const { items } = await cluster.ok<{ items: (Resource & { spec: { workerId?: string } })[] }>(
+        const { items } = await cluster.ok<{ items: (Resource & { spec: { workerID?: string } })[] }>(
           'GET',
           '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers',
         )
         return items.every(
-          ({ metadata: { name }, spec: { workerId = name }, status }) =>
-            slots.get(workerId) !== undefined && slots.get(workerId) === status?.slots,
+          ({ metadata: { name }, spec: { workerID = name }, status }) =>
+            slots.get(workerID) !== undefined && slots.get(workerID) === status?.slots,
         )
       },
       150_000,
@@ -178,7 +178,7 @@ withApiServer('muster operator', () => {
       'assigns one worker to the older of two FleetWorkers, and to the other when the older is deleted',
       async () => {
         await cluster.startWorker('shared')
-        await cluster.apply('first', { workerId: 'shared', config: { enabled: true, ...PROBE } })
+        await cluster.apply('first', { workerID: 'shared', config: { enabled: true, ...PROBE } })
         await cluster.condition('first', 'Ready=True')
         await new Promise((resolve) => setTimeout(resolve, 1_000)) // Creation times have a resolution of one second.
         await cluster.apply('second', { workerId: 'shared', config: { enabled: true, ...PROBE, interval_seconds: 7 } })

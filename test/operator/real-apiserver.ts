@@ -266,6 +266,12 @@ export class ApiServer {
     })
   }
 
+  /** Runs kubectl apply with a file of this object. */
+  apply(object: object, ...args: readonly string[]): Promise<Ran> {
+    this.#write('applied.json', JSON.stringify(object))
+    return this.kubectl('apply', '-f', this.#file('applied.json'), ...args)
+  }
+
   /** All requests so far, one event per completed request. */
   audit(): readonly AuditEvent[] {
     const lines = existsSync(this.#file('audit.log')) ? readFileSync(this.#file('audit.log'), 'utf8').split('\n') : []

@@ -11,6 +11,7 @@ import { workerIdOf, type FleetWorker } from './schema.ts'
 export const boundFaults = (resource: FleetWorker): readonly string[] => [
   ...addressFaults(resource),
   ...configFaults(resource.spec),
+  ...nameFaults(resource.spec),
 ]
 
 /** @returns why the type and id of the worker cannot be used in a request; empty if they can. */
@@ -18,5 +19,11 @@ export const addressFaults = (resource: FleetWorker): readonly string[] => [
   ...typeFaults(resource.spec.type),
   ...(isWorkerId(workerIdOf(resource))
     ? []
-    : ['spec.workerId: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
+    : ['spec.workerID: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
 ]
+
+/** A field that is set under its new and its old name (D244). */
+const nameFaults = ({ workerID, workerId }: FleetWorker['spec']): readonly string[] =>
+  workerID !== undefined && workerId !== undefined
+    ? ['spec: has both workerID and workerId, its old name; remove workerId']
+    : []

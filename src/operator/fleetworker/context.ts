@@ -174,7 +174,7 @@ function unregistered(context: ReconcileContext): SyncResult {
   return syncResult(
     'RegistrationTimeout',
     `no worker with this id has registered within ${timeoutMs / 1_000} s; ` +
-      'start one, or correct spec.type and spec.workerId',
+      'start one, or correct spec.type and spec.workerID',
     { kind: 'terminal' },
     facts,
   )

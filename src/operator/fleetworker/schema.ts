@@ -37,15 +37,21 @@ import {
 
 export const KIND = 'FleetWorker'
 
+const workerIdText = (description: string) => text(253, description, { minLength: 1, pattern: WORKER_ID_PATTERN })
+
+/** A field and its old name mean the same, so an object has one of the two (D244). */
+const ID_ONCE = {
+  rule: '!has(self.workerID) || !has(self.workerId)',
+  message: 'set one of workerID and workerId; workerId is the old name of workerID',
+}
+
 export const FleetWorkerSpec = Type.Object(
   {
     type: automationType(),
-    workerId: Type.Optional(
-      text(253, 'The id the worker registers with; the name of this object when left out. It cannot be changed.', {
-        minLength: 1,
-        pattern: WORKER_ID_PATTERN,
-      }),
+    workerID: Type.Optional(
+      workerIdText('The ID the worker registers with; the name of this object when left out. It cannot be changed.'),
     ),
+    workerId: Type.Optional(workerIdText('Deprecated: use workerID, which means the same.')),
     config: Type.Optional(
       configObject(
         'The whole config of the worker: a field that is not named here, ' +
@@ -76,7 +82,7 @@ export const FleetWorkerSpec = Type.Object(
       }),
     ),
   },
-  { description: 'The desired state of the worker.', ...rules(...SLOTS_ONCE) },
+  { description: 'The desired state of the worker.', ...rules(...SLOTS_ONCE, ID_ONCE) },
 )
 export type FleetWorkerSpec = Static<typeof FleetWorkerSpec>
 
@@ -129,12 +135,14 @@ export const FleetWorkerStatus = Type.Object(
 )
 export type FleetWorkerStatus = Static<typeof FleetWorkerStatus>
 
-/** The rule of the whole object: the id, explicit or from the name, never changes. */
+const effectiveId = (self: string): string =>
+  `(has(${self}.spec.workerID) ? ${self}.spec.workerID : ` +
+  `has(${self}.spec.workerId) ? ${self}.spec.workerId : ${self}.metadata.name)`
+
+/** The rule of the whole object: the ID, under either name or from the name of the object, never changes. */
 export const ROOT_RULES = rules({
-  rule:
-    '(has(self.spec.workerId) ? self.spec.workerId : self.metadata.name) == ' +
-    '(has(oldSelf.spec.workerId) ? oldSelf.spec.workerId : oldSelf.metadata.name)',
-  message: 'workerId is immutable',
+  rule: `${effectiveId('self')} == ${effectiveId('oldSelf')}`,
+  message: 'workerID is immutable',
 })
 
 /** A FleetWorker as the API server returns it: `spec` has its defaults, everything else is optional. */
@@ -144,4 +152,5 @@ export interface FleetWorker {
   readonly status?: FleetWorkerStatus
 }
 
-export const workerIdOf = ({ metadata, spec }: FleetWorker): string => spec.workerId ?? metadata.name
+/** The ID under its new name, its old name, or from the name of the object (D244). */
+export const workerIdOf = ({ metadata, spec }: FleetWorker): string => spec.workerID ?? spec.workerId ?? metadata.name

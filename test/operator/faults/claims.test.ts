@@ -20,7 +20,7 @@ it.each([
   fixture = new FaultFixture(masters)
   await fixture.work()
   await fixture.start()
-  if (hasOthers) fixture.create({ workerId: 'another' }, 'another')
+  if (hasOthers) fixture.create({ workerID: 'another' }, 'another')
   fixture.create({ config: { url: 'http://one' } })
   expect(await fixture.comesTrue(10_000, async () => (await fixture.managedBy()) !== null)).toBe(true)
   fixture.kill()

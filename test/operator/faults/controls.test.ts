@@ -109,7 +109,7 @@ describe('an expired watch', () => {
     await fixture.start()
     fixture.create({ config: { url: 'http://one' } })
     await fixture.pass(5_000)
-    fixture.create({ workerId: 'another' }, 'another') // Its newest version stays, so the watch would resume.
+    fixture.create({ workerID: 'another' }, 'another') // Its newest version stays, so the watch would resume.
     await fixture.pass(5_000)
     fixture.api.endWatches('broken')
     fixture.edit({ config: { url: 'http://two' } })

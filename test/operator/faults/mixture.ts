@@ -203,7 +203,7 @@ export class Mixture {
   #rival(): void {
     const name = `${this.#fixture.id}-rival`
     if (this.#fixture.object(name) !== undefined) return this.#fixture.remove(name)
-    this.#fixture.create({ workerId: this.#fixture.id, config: { url: 'http://rival' } }, name)
+    this.#fixture.create({ workerID: this.#fixture.id, config: { url: 'http://rival' } }, name)
   }
 
   #setClock(): void {

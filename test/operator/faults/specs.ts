@@ -78,6 +78,7 @@ const SOURCE = fc
 /** Fields that have a narrower generator, or none. */
 const DRAWN_APART: ReadonlySet<string> = new Set([
   'drain',
+  'workerID',
   'workerId',
   'config',
   'configFrom',

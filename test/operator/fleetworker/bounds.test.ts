@@ -11,7 +11,7 @@ const secretSource = (field: string) => ({ field, secretKeyRef: { name: 's', key
 describe('boundFaults', () => {
   it('finds nothing in a complete valid spec', () => {
     const spec = {
-      workerId: 'a:b@c',
+      workerID: 'a:b@c',
       config: { a: 1 },
       configFrom: [secretSource('b')],
       slots: 4,
@@ -26,7 +26,8 @@ describe('boundFaults', () => {
 
   it.each<[string, Partial<FleetWorkerSpec>, string]>([
     ['an invalid type', { type: 'Http' }, 'spec.type'],
-    ['a worker ID that would leave its path', { workerId: '..' }, 'spec.workerId'],
+    ['a worker ID that would leave its path', { workerID: '..' }, 'spec.workerID'],
+    ['an ID under both names', { workerID: 'a', workerId: 'a' }, 'has both workerID and workerId, its old name'],
     [
       'a source without a reference',
       { configFrom: [{ field: 'a' }] },

@@ -3,8 +3,8 @@ import { INDICES, keptSpec, rivalKeys, type FleetWorkerObject } from '../../../s
 import { WritableCache } from '../../../src/operator/kube/index.ts'
 import { fleetWorker } from './samples.ts'
 
-function object(name: string, workerId: string, uid = name): FleetWorkerObject {
-  const { metadata, spec } = fleetWorker({ workerId }, name)
+function object(name: string, workerID: string, uid = name): FleetWorkerObject {
+  const { metadata, spec } = fleetWorker({ workerID }, name)
   return { metadata: { ...metadata, uid, resourceVersion: '1' }, spec }
 }
 
@@ -23,6 +23,14 @@ describe('rivalKeys', () => {
     expect(replaced && rivalKeys(replaced, cache, all)).toEqual(['default/a', 'default/c'])
     const gone = cache.remove(a)
     expect(gone && rivalKeys(gone, cache, all)).toEqual([])
+  })
+
+  it('finds a rival that names the worker by the old name of the field', () => {
+    const cache = new WritableCache<FleetWorkerObject>(INDICES)
+    const { metadata, spec } = fleetWorker({ workerId: 'w1' }, 'old')
+    cache.offer({ metadata: { ...metadata, resourceVersion: '1' }, spec })
+    const came = cache.offer(object('new', 'w1'))
+    expect(came && rivalKeys(came, cache, all)).toEqual(['default/old'])
   })
 
   it('also returns them when a resource becomes applicable or stops being applicable', () => {

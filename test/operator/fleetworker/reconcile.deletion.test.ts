@@ -164,10 +164,10 @@ describe('reconcile: deletion', () => {
   })
 
   it('resets nothing for a resource that never owned the worker', async () => {
-    fixture.create('owner', { workerId: 'w1', ...SPEC })
+    fixture.create('owner', { workerID: 'w1', ...SPEC })
     await fixture.settle('owner')
     await fixture.time.advance(2_000)
-    fixture.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
+    fixture.create('late', { workerID: 'w1', deletionPolicy: 'Deregister' })
     await fixture.pass('late')
     expect(fixture.object('late').metadata.finalizers).toEqual([FINALIZER])
     fixture.remove('late')
@@ -180,9 +180,9 @@ describe('reconcile: deletion', () => {
   })
 
   it('resets a worker that it owned while an older resource was suspended (D65)', async () => {
-    fixture.create('owner', { workerId: 'w1', ...SPEC, suspend: true })
+    fixture.create('owner', { workerID: 'w1', ...SPEC, suspend: true })
     await fixture.time.advance(2_000)
-    fixture.create('late', { workerId: 'w1', deletionPolicy: 'Deregister' })
+    fixture.create('late', { workerID: 'w1', deletionPolicy: 'Deregister' })
     await fixture.pass('late')
     fixture.remove('late')
     await fixture.pass('late')

@@ -297,7 +297,7 @@ describe('reconcile: invalid configs', () => {
       ['large', { url: sized(256 * 1_024 + 1) }],
       ['odd', { '': 1, 'a/b~c': 2, '\u0000': 3 }],
     ]
-    for (const [name, config] of poison) fixture.create(name, { workerId: 'w1', config: config as never })
+    for (const [name, config] of poison) fixture.create(name, { workerID: 'w1', config: config as never })
     fixture.create('shape', { type: '../x' })
     const good = Array.from({ length: 20 }, (_, n) => `good-${n}`)
     for (const name of good) {

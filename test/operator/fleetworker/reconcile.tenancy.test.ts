@@ -26,7 +26,7 @@ describe('a worker whose claim changes owner (D64)', () => {
   const owned = async (): Promise<void> => {
     fixture.secret('s', { key: 'canary' })
     fixture.create('first', {
-      workerId: 'w1',
+      workerID: 'w1',
       config: { url: 'http://mine', login: { user: 'me', password: 'canary-2' } },
       configFrom: [{ field: 'api_key', secretKeyRef: { name: 's', key: 'key' } }],
     })
@@ -53,7 +53,7 @@ describe('a worker whose claim changes owner (D64)', () => {
     ],
   ])('keeps no secret of the previous FleetWorker in fields of the next one %s', async (_what, spec) => {
     await owned()
-    fixture.create('second', { workerId: 'w1', config: THEIRS, ...spec })
+    fixture.create('second', { workerID: 'w1', config: THEIRS, ...spec })
     await fixture.settle('second')
     expect((await fixture.config('w1'))['url']).toBe(THEIRS.url)
     expect(JSON.stringify(await fixture.config('w1'))).not.toContain('canary')
@@ -63,7 +63,7 @@ describe('a worker whose claim changes owner (D64)', () => {
 
   it('keeps none either when the operator is killed between the status write and the PATCH', async () => {
     await owned()
-    fixture.create('second', { workerId: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
+    fixture.create('second', { workerID: 'w1', config: { ...THEIRS, api_key: 'theirs' } })
     fixture.fleet.next('patch', () => ({ kind: 'unavailable', effect: 'not_sent', message: 'it ended' }))
     await fixture.pass('second')
     expect(fixture.object('second').status?.config?.sources).toEqual([
@@ -78,7 +78,7 @@ describe('a worker whose claim changes owner (D64)', () => {
 
   it('keeps none after a first config that the master rejected', async () => {
     await owned()
-    fixture.create('second', { workerId: 'w1', config: { ...THEIRS, ratio: 'no number' } })
+    fixture.create('second', { workerID: 'w1', config: { ...THEIRS, ratio: 'no number' } })
     await fixture.settle('second')
     expect(fixture.condition('second', 'Synced')).toBe('False Rejected')
     fixture.edit('second', { config: { ratio: 0.1 } })
@@ -90,7 +90,7 @@ describe('a worker whose claim changes owner (D64)', () => {
   it('keeps none when a restored store contains secrets of an earlier owner', async () => {
     await owned()
     const before = await fixture.config('w1')
-    fixture.create('second', { workerId: 'w1', config: THEIRS })
+    fixture.create('second', { workerID: 'w1', config: THEIRS })
     await fixture.settle('second')
     // As after restoring a backup: the earlier claim and secrets are back.
     await fixture.dashboard('w1', { api_key: before['api_key'], login: before['login'] })
@@ -101,7 +101,7 @@ describe('a worker whose claim changes owner (D64)', () => {
   })
 
   it('keeps an ignored secret that was set while this FleetWorker owned the worker', async () => {
-    fixture.create('second', { workerId: 'w1', config: THEIRS, ignoreDifferences: ['/api_key'] })
+    fixture.create('second', { workerID: 'w1', config: THEIRS, ignoreDifferences: ['/api_key'] })
     await fixture.settle('second')
     await fixture.dashboard('w1', { api_key: 'of the dashboard' })
     await fixture.settle('second')
@@ -111,7 +111,7 @@ describe('a worker whose claim changes owner (D64)', () => {
 
   it('shows an observed FleetWorker which secrets it would reset', async () => {
     await owned()
-    fixture.create('second', { workerId: 'w1', config: { url: 'http://mine' }, managementPolicy: 'Observe' })
+    fixture.create('second', { workerID: 'w1', config: { url: 'http://mine' }, managementPolicy: 'Observe' })
     await fixture.settle('second')
     expect(fixture.object('second').status?.drift?.paths).toEqual(['/api_key', '/login'])
     expect(fixture.fleet.count('patch')).toBe(1) // The PATCH of the first FleetWorker.
@@ -169,9 +169,9 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
     ['suspended', { suspend: true }, {}],
     ['of another namespace, and not permitted', {}, { namespace: 'other' }],
   ])('one that is %s', async (_what, spec, { namespace = 'ns' }: { namespace?: string }) => {
-    fixture.create('older', { workerId: 'w1', ...spec }, namespace)
+    fixture.create('older', { workerID: 'w1', ...spec }, namespace)
     await fixture.time.advance(2_000)
-    fixture.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
+    fixture.create('younger', { workerID: 'w1', config: { url: 'http://mine' } })
     fixture.permits = ({ metadata }) => metadata.namespace === 'ns'
     await fixture.pass('older', namespace)
     await fixture.settle('younger')
@@ -182,10 +182,10 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
   })
 
   it('one that is being deleted, even while its finalizer remains', async () => {
-    fixture.create('older', { workerId: 'w1', config: THEIRS, deletionPolicy: 'Reset' })
+    fixture.create('older', { workerID: 'w1', config: THEIRS, deletionPolicy: 'Reset' })
     await fixture.settle('older')
     await fixture.time.advance(2_000)
-    fixture.create('younger', { workerId: 'w1', config: { url: 'http://mine' } })
+    fixture.create('younger', { workerID: 'w1', config: { url: 'http://mine' } })
     await fixture.settle('younger')
     expect(fixture.condition('younger', 'Synced')).toBe('False OwnershipConflict')
     fixture.remove('older')
@@ -199,9 +199,9 @@ describe('an object that cannot be applied owns no worker (D65)', () => {
   })
 
   it('one that can be applied again becomes the owner again', async () => {
-    fixture.create('older', { workerId: 'w1', config: { url: 'http://mine' }, suspend: true })
+    fixture.create('older', { workerID: 'w1', config: { url: 'http://mine' }, suspend: true })
     await fixture.time.advance(2_000)
-    fixture.create('younger', { workerId: 'w1' })
+    fixture.create('younger', { workerID: 'w1' })
     await fixture.settle('younger')
     fixture.edit('older', { suspend: false })
     for (const name of ['older', 'younger', 'older']) await fixture.settle(name)

@@ -153,11 +153,11 @@ describe('reconcile: one worker', () => {
   })
 
   it('reports 2 of 3 resources for one worker as conflicting until the owner is deleted', async () => {
-    fixture.create('first', { workerId: 'w1', config: { url: 'http://first' } })
+    fixture.create('first', { workerID: 'w1', config: { url: 'http://first' } })
     await fixture.time.advance(2_000)
-    fixture.create('second', { workerId: 'w1', config: { url: 'http://second' } }, 'other')
+    fixture.create('second', { workerID: 'w1', config: { url: 'http://second' } }, 'other')
     await fixture.time.advance(2_000)
-    fixture.create('third', { workerId: 'w1', config: { url: 'http://third' } })
+    fixture.create('third', { workerID: 'w1', config: { url: 'http://third' } })
     const round = async () => {
       for (const [name, namespace] of [
         ['third', 'ns'],
@@ -250,7 +250,7 @@ describe('reconcile: the claim of a deleted resource that returns', () => {
   })
 
   it('is taken back in a term that began after the deletion (G19, G26)', async () => {
-    fixture.create('rival', { workerId: 'w1', config: { url: 'http://a' } })
+    fixture.create('rival', { workerID: 'w1', config: { url: 'http://a' } })
     await fixture.settle('rival')
     const earlier = fixture.claim('rival')
     fixture.remove('rival')

@@ -34,8 +34,8 @@ const secretSource = (field: string): Json => ({ field, secretKeyRef: { name: 's
 const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
   ['type: pattern', { type: 'http-probe' }, { type: 'Http' }, /spec\.type/],
   ['type: required', { type: 'a' }, { type: null }, /spec\.type/],
-  ['workerId: pattern', { workerId: 'a:b@c_d.e' }, { workerId: '..' }, /spec\.workerId/],
-  ['workerId: not empty', { workerId: 'a' }, { workerId: '' }, /spec\.workerId/],
+  ['workerID: pattern', { workerID: 'a:b@c_d.e' }, { workerID: '..' }, /spec\.workerID/],
+  ['workerID: not empty', { workerID: 'a' }, { workerID: '' }, /spec\.workerID/],
   ['config: an object', { config: {} }, { config: 'x' }, /spec\.config/],
   ['config.enabled', { config: { enabled: null } }, { config: { enabled: 'yes' } }, /spec\.config\.enabled/],
   ['config.slots', { config: { slots: 1024 } }, { config: { slots: 1025 } }, /spec\.config\.slots/],
@@ -168,8 +168,8 @@ withApiServer('the CustomResourceDefinition', () => {
     it('rejects a change of the type or worker ID, and accepts the same value', async () => {
       const name = await created({ type: 'a' })
       expect((await changed(name, { type: 'b' })).body['message']).toMatch(/type is immutable/)
-      expect((await changed(name, { workerId: 'x' })).body['message']).toMatch(/workerId is immutable/)
-      expect((await changed(name, { workerId: name, config: { enabled: true } })).status).toBe(200)
+      expect((await changed(name, { workerID: 'x' })).body['message']).toMatch(/workerID is immutable/)
+      expect((await changed(name, { workerID: name, config: { enabled: true } })).status).toBe(200)
     })
 
     it('sets defaults, and a status that shows that no operator has seen it', async () => {
@@ -275,10 +275,10 @@ withApiServer('the CustomResourceDefinition', () => {
     })
 
     it('can be selected by type and worker ID', async () => {
-      const name = await created({ type: 'rare', workerId: 'one' })
+      const name = await created({ type: 'rare', workerID: 'one' })
       expect(
         (
-          await server.kubectl('get', 'fw', '--field-selector=spec.type=rare,spec.workerId=one', '-o', 'name')
+          await server.kubectl('get', 'fw', '--field-selector=spec.type=rare,spec.workerID=one', '-o', 'name')
         ).stdout.trim(),
       ).toBe(`fleetworker.muster.dev/${name}`)
     })
