@@ -22,8 +22,12 @@ export const addressFaults = (resource: FleetWorker): readonly string[] => [
     : ['spec.workerID: must begin and end with a letter or digit; between them . _ : @ - are allowed too']),
 ]
 
-/** A field that is set under its new and its old name (D244). */
-const nameFaults = ({ workerID, workerId }: FleetWorker['spec']): readonly string[] =>
-  workerID !== undefined && workerId !== undefined
+/** Fields that are set under their new and their old name (D244). */
+const nameFaults = ({ workerID, workerId, desiredState, drain }: FleetWorker['spec']): readonly string[] => [
+  ...(workerID !== undefined && workerId !== undefined
     ? ['spec: has both workerID and workerId, its old name; remove workerId']
-    : []
+    : []),
+  ...(desiredState !== undefined && drain !== undefined
+    ? ['spec: has both desiredState and drain, its old form; remove drain']
+    : []),
+]

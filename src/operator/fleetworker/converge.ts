@@ -42,6 +42,7 @@ import {
 } from './compare-config.ts'
 import { conflictMessage, otherOwnerOf } from './ownership.ts'
 import { type FleetWorkerObject, eventTargetOf, readAgain } from './resource.ts'
+import { wantsDrain } from './schema.ts'
 
 /** Immediately, but after all keys of the same priority that are due already: those of the first round. */
 const SECOND_LOOK_MS = 1
@@ -384,7 +385,7 @@ function written({ deps, workerState }: ReconcileContext, seen: Registered, conf
 async function drained(context: ReconcileContext, result: SyncResult): Promise<SyncResult> {
   const { deps, workerState, resource, signal } = context
   const { worker } = result
-  if (resource.spec.drain !== true || worker?.record.connected !== true || worker.record.draining) return result
+  if (!wantsDrain(resource.spec) || worker?.record.connected !== true || worker.record.draining) return result
   const late: SyncResult = { ...result, outcome: { kind: 'retry' } }
   try {
     if ((await isCurrent(context)).kind !== 'current') return late

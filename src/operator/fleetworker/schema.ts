@@ -40,10 +40,16 @@ export const KIND = 'FleetWorker'
 const workerIdText = (description: string) => text(253, description, { minLength: 1, pattern: WORKER_ID_PATTERN })
 
 /** A field and its old name mean the same, so an object has one of the two (D244). */
-const ID_ONCE = {
-  rule: '!has(self.workerID) || !has(self.workerId)',
-  message: 'set one of workerID and workerId; workerId is the old name of workerID',
-}
+const NAMED_ONCE = [
+  {
+    rule: '!has(self.workerID) || !has(self.workerId)',
+    message: 'set one of workerID and workerId; workerId is the old name of workerID',
+  },
+  {
+    rule: '!has(self.desiredState) || !has(self.drain)',
+    message: 'set one of desiredState and drain; desiredState: Drained replaces drain: true',
+  },
+]
 
 export const FleetWorkerSpec = Type.Object(
   {
@@ -70,8 +76,16 @@ export const FleetWorkerSpec = Type.Object(
       ),
     ),
     ignoreDifferences: Type.Optional(ignoreDifferences()),
+    desiredState: Type.Optional(
+      Type.Unsafe<'Running' | 'Drained'>({
+        type: 'string',
+        enum: ['Running', 'Drained'],
+        description:
+          'Running, also when left out, or Drained: the worker finishes its work and exits, every time it registers.',
+      }),
+    ),
     drain: Type.Optional(
-      Type.Boolean({ description: 'Drain the worker: it finishes its work and exits, every time it registers.' }),
+      Type.Boolean({ description: 'Deprecated: use desiredState; true means Drained, false means Running.' }),
     ),
     suspend: Type.Optional(suspend()),
     registrationTimeoutSeconds: Type.Optional(
@@ -82,7 +96,7 @@ export const FleetWorkerSpec = Type.Object(
       }),
     ),
   },
-  { description: 'The desired state of the worker.', ...rules(...SLOTS_ONCE, ID_ONCE) },
+  { description: 'The desired state of the worker.', ...rules(...SLOTS_ONCE, ...NAMED_ONCE) },
 )
 export type FleetWorkerSpec = Static<typeof FleetWorkerSpec>
 
@@ -154,3 +168,7 @@ export interface FleetWorker {
 
 /** The ID under its new name, its old name, or from the name of the object (D244). */
 export const workerIdOf = ({ metadata, spec }: FleetWorker): string => spec.workerID ?? spec.workerId ?? metadata.name
+
+/** Whether the worker is to be drained, by the new or the old name of the field (D245). */
+export const wantsDrain = ({ desiredState, drain }: FleetWorkerSpec): boolean =>
+  desiredState === undefined ? drain === true : desiredState === 'Drained'

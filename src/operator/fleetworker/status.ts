@@ -10,7 +10,7 @@
 import type { Stats } from '../../protocol/index.ts'
 import { ACK_MS, type Facts, ONLINE_MS, type WorkerFacts, conditionsOf } from './conditions.ts'
 import { cleanText, kubeTime, MAX_DRIFT_PATHS, MAX_MESSAGE_CHARS } from '../config/index.ts'
-import type { FleetWorkerStatus } from './schema.ts'
+import { wantsDrain, type FleetWorkerStatus } from './schema.ts'
 import type { SecretState } from './desired.ts'
 import type { Registered } from '../fleet/index.ts'
 import { type ReconcileOutcome, refOf, sharing } from '../kube/index.ts'
@@ -153,7 +153,7 @@ function statusFactsOf(context: ReconcileContext, result: SyncResult, observatio
     generation: metadata.generation,
     policy: policyOf(spec),
     suspend: spec.suspend === true,
-    drain: spec.drain === true,
+    drain: wantsDrain(spec),
     isReleasing: result.isReleasing === true,
     synced: result.synced,
     worker,

@@ -77,6 +77,7 @@ const SOURCE = fc
 
 /** Fields that have a narrower generator, or none. */
 const DRAWN_APART: ReadonlySet<string> = new Set([
+  'desiredState',
   'drain',
   'workerID',
   'workerId',

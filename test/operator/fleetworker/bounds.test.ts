@@ -28,6 +28,7 @@ describe('boundFaults', () => {
     ['an invalid type', { type: 'Http' }, 'spec.type'],
     ['a worker ID that would leave its path', { workerID: '..' }, 'spec.workerID'],
     ['an ID under both names', { workerID: 'a', workerId: 'a' }, 'has both workerID and workerId, its old name'],
+    ['a state under both names', { desiredState: 'Running', drain: false }, 'has both desiredState and drain'],
     [
       'a source without a reference',
       { configFrom: [{ field: 'a' }] },

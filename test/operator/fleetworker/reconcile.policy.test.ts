@@ -9,12 +9,29 @@ beforeEach(async () => {
 })
 
 describe('reconcile: policies', () => {
+  it.each([{}, { desiredState: 'Running' as const }, { drain: false }])(
+    'does not drain a worker with %j',
+    async (spec) => {
+      fixture.create('w1', spec)
+      for (let n = 0; n < 3; n += 1) await fixture.pass('w1')
+      expect(fixture.fleet.count('drain')).toBe(0)
+    },
+  )
+
+  it('keeps a drained worker drained when the field is renamed', async () => {
+    fixture.create('w1', { drain: true })
+    await fixture.pass('w1')
+    fixture.edit('w1', { drain: undefined, desiredState: 'Drained' })
+    await fixture.pass('w1')
+    expect([fixture.fleet.count('drain'), fixture.condition('w1', 'Ready')]).toEqual([1, 'False Draining'])
+  })
+
   it('Observe never writes, and reports the differences', async () => {
     await fixture.dashboard('w1', { ratio: 0.9 })
     fixture.create('w1', {
       managementPolicy: 'Observe',
       deletionPolicy: 'Reset',
-      drain: true,
+      desiredState: 'Drained',
       config: { url: 'http://a' },
     })
     await fixture.pass('w1')
@@ -159,11 +176,14 @@ describe('reconcile: policies', () => {
     expect(await fixture.config('w1')).toMatchObject({ url: 'http://b' })
   })
 
-  it('drains every process of the worker, and is Ready when the worker has stopped', async () => {
+  it.each([
+    ['desiredState', { desiredState: 'Drained' as const }],
+    ['drain', { drain: true }],
+  ])('drains every process of the worker, and is Ready when the worker has stopped (%s)', async (_, spec) => {
     fixture.create('w1')
     await fixture.pass('w1')
     await fixture.applied('w1')
-    fixture.edit('w1', { drain: true })
+    fixture.edit('w1', spec)
     await fixture.pass('w1')
     expect([
       fixture.fleet.count('drain'),

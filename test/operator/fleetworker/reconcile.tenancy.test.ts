@@ -131,7 +131,7 @@ describe('a FleetWorker that its namespace may not manage (D65)', () => {
 
   it('reports it, changes nothing at the master, and shows no data of the worker', async () => {
     await fixture.dashboard('w1', { url: 'http://mine' })
-    fixture.create('w1', { config: THEIRS, deletionPolicy: 'Reset', drain: true })
+    fixture.create('w1', { config: THEIRS, deletionPolicy: 'Reset', desiredState: 'Drained' })
     await refused()
     expect(conditions()).toEqual(['False NotPermitted', 'True NotPermitted', 'Unknown Pending'])
     expect([fixture.changes, fixture.object('w1').metadata.finalizers]).toEqual([0, undefined])

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { workerIdOf, type FleetWorker } from '../../../src/operator/fleetworker/index.ts'
+import { wantsDrain, workerIdOf, type FleetWorker } from '../../../src/operator/fleetworker/index.ts'
 import { type ApiServer, type CustomResourceDefinition, type KubeResponse, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
 
@@ -81,6 +81,18 @@ withApiServer('renamed fields', () => {
         expect(spec).toMatchObject({ workerID: `m-${name}` })
         expect(spec).not.toHaveProperty('workerId')
       }
+    })
+
+    it('accepts desiredState and drain, and refuses them together, also when they agree', async () => {
+      const wants = async (spec: Json): Promise<boolean> => wantsDrain((await read(await created(spec))).spec)
+      const specs = [{ desiredState: 'Drained' }, { drain: true }, { desiredState: 'Running' }, { drain: false }, {}]
+      expect(await Promise.all(specs.map(wants))).toEqual([true, true, false, false, false])
+      for (const spec of [
+        { desiredState: 'Drained', drain: true },
+        { desiredState: 'Running', drain: false },
+        { desiredState: 'Running', drain: true },
+      ])
+        expect((await create(spec)).body['message']).toContain('set one of desiredState and drain')
     })
 
     it('selects by either name, and shows either in the column WORKER', async () => {

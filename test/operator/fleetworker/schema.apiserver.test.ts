@@ -101,6 +101,7 @@ const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
     /set slots once, in spec\.slots or in spec\.configFrom/,
   ],
   ['managementPolicy', { managementPolicy: 'Warn' }, { managementPolicy: 'warn' }, /spec\.managementPolicy/],
+  ['desiredState', { desiredState: 'Drained' }, { desiredState: 'Stopped' }, /spec\.desiredState/],
   ['deletionPolicy', { deletionPolicy: 'Deregister' }, { deletionPolicy: 'Delete' }, /spec\.deletionPolicy/],
   [
     'ignoreDifferences: pointers',
