@@ -219,7 +219,7 @@ export const REASON_WORDS = {
   'Online.Connected': 'The control channel of the worker is open.',
   'Online.RecentlySeen': 'The control channel is closed, but the worker was seen within the last 45 s.',
   'Online.Offline': 'The worker is not connected. Check its process.',
-  'Online.Drained': 'The worker drained and exited, as `drain` requested.',
+  'Online.Drained': 'The worker drained and exited, as `desiredState: Drained` requested.',
   'Online.WorkerNotRegistered': 'The master has no worker with this id.',
   'Online.MasterUnreachable': 'Unknown while the master is unreachable.',
   'Online.Pending': 'Not read from the master yet.',

@@ -1,5 +1,6 @@
 /** Keeps worker configs in line with FleetWorker objects of Kubernetes. Needs an API server and a master. */
 export { startBootstrap } from './bootstrap-process.ts'
+export { underOldName } from './config/index.ts'
 export {
   ABORT_ANNOTATION,
   ALL_STAGES,

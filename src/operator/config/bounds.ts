@@ -110,13 +110,14 @@ function unsafeIntegers(value: JsonValue, at = ''): readonly string[] {
   )
 }
 
-function sourceFaults({ field, secretKeyRef, configMapKeyRef }: ConfigSource): readonly string[] {
+function sourceFaults({ field, secretKeyRef, configMapKeyRef, format, as }: ConfigSource): readonly string[] {
   const at = `spec.configFrom: ${JSON.stringify(field)}`
   return [
     ...(FIELD.test(field) && !BAD_FIELDS.has(field) ? [] : [`${at} may not be the name of a field`]),
     ...((secretKeyRef === undefined) === (configMapKeyRef === undefined)
       ? [`${at} must name one of secretKeyRef and configMapKeyRef`]
       : []),
+    ...(format !== undefined && as === 'JSON' ? [`${at} has both format and as, its old name; remove as`] : []),
   ]
 }
 

@@ -61,14 +61,34 @@ const Reference = (description: string) =>
     { description },
   )
 
+const SOURCE_FORMATS = ['String', 'JSON'] as const
+type SourceFormat = (typeof SOURCE_FORMATS)[number]
+
+/**
+ * `as` is the old name of `format`. It keeps its default, because without it an object that is applied again would get
+ * another generation (D246).
+ */
 const ConfigSource = Type.Object(
   {
     field: text(128, 'The top-level name of the config that is set.', { minLength: 1, pattern: FIELD_PATTERN }),
     secretKeyRef: Type.Optional(Reference('A key of a Secret; only for fields that are secret as a whole.')),
     configMapKeyRef: Type.Optional(Reference('A key of a ConfigMap.')),
-    as: Type.Optional(word(['String', 'JSON'], 'String takes the text unchanged, JSON parses it.', 'String')),
+    format: Type.Optional(
+      Type.Unsafe<SourceFormat>({
+        type: 'string',
+        enum: SOURCE_FORMATS,
+        description: 'String, also when left out, takes the text unchanged, JSON parses it.',
+      }),
+    ),
+    as: Type.Optional(
+      word(SOURCE_FORMATS, 'Deprecated: use format. String, the default, has no effect beside format.', 'String'),
+    ),
   },
   rules(
+    {
+      rule: "!has(self.format) || !has(self.__as__) || self.__as__ != 'JSON'",
+      message: 'set one of format and as; as is the old name of format',
+    },
     {
       rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
       message: 'name one of secretKeyRef and configMapKeyRef',
@@ -80,6 +100,14 @@ const ConfigSource = Type.Object(
   ),
 )
 export type ConfigSource = Static<typeof ConfigSource>
+
+/** How the text of a source is read, by the new or the old name of the field. */
+export const formatOf = ({ format, as = 'String' }: Pick<ConfigSource, 'format' | 'as'>): SourceFormat => format ?? as
+
+/** The same entry with its format under the old name alone, as releases before 0.2 stored it. */
+export function underOldName({ format, ...rest }: ConfigSource): ConfigSource {
+  return format === undefined ? rest : { ...rest, as: format }
+}
 
 export const automationType = () =>
   text(63, 'The automation type. It cannot be changed.', {

@@ -27,7 +27,7 @@ import {
   acceptsNull,
   secretValues,
 } from '../../protocol/index.ts'
-import { type ConfigSource, valueFaults } from '../config/index.ts'
+import { type ConfigSource, formatOf, valueFaults } from '../config/index.ts'
 import { boundFaults } from './bounds.ts'
 import type { FleetWorker, FleetWorkerStatus } from './schema.ts'
 
@@ -114,16 +114,17 @@ export const secretsSet = (config: JsonObject, { secrets }: ConfigType): readonl
 ]
 
 function sourceValue(
-  { field, as }: ConfigSource,
+  source: ConfigSource,
   sources: ReadonlyMap<string, Source>,
 ): { readonly kind: 'value'; readonly value: JsonValue } | { readonly kind: 'fault'; readonly fault: string } {
+  const { field } = source
   const text = sources.get(field)?.text
   if (text === undefined) throw new TypeError(`the source of ${field} was not read`)
-  if (as !== 'JSON') return { kind: 'value', value: text }
+  if (formatOf(source) !== 'JSON') return { kind: 'value', value: text }
   const value = parsed(text)
   const at = `the source of ${field}`
   if (value === undefined)
-    return { kind: 'fault', fault: `${at} is not valid JSON, which "as: JSON" in spec.configFrom requires` }
+    return { kind: 'fault', fault: `${at} is not valid JSON, which "format: JSON" in spec.configFrom requires` }
   const [fault] = valueFaults(value, at)
   return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }

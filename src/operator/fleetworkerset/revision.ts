@@ -12,6 +12,7 @@
  */
 import { createHash } from 'node:crypto'
 import { sortedJsonText, type JsonObject } from '../../protocol/index.ts'
+import { underOldName } from '../config/index.ts'
 import type { FleetWorkerSet } from './schema.ts'
 
 const REVISION_DIGITS = 12
@@ -29,7 +30,8 @@ export const revisionOf = ({ metadata, spec }: FleetWorkerSet, versions: Readonl
       uid: metadata.uid,
       type: spec.type,
       config: spec.config ?? {},
-      configFrom: spec.configFrom ?? [],
+      // A rename of a field starts no rollout, and earlier releases hash the old name (D246).
+      configFrom: (spec.configFrom ?? []).map(underOldName),
       versions: Object.fromEntries(versions),
     },
     REVISION_DIGITS,

@@ -64,7 +64,7 @@ const CONFIG = fc.record(
 const SOURCE = fc
   .record({
     field: fc.constantFrom('api_key', 'url', 'tags', 'login'),
-    as: fc.constantFrom('String', 'JSON'),
+    how: fc.constantFrom({ as: 'String' }, { as: 'JSON' }, { format: 'String' }, { format: 'JSON', as: 'String' }),
     ref: fc.constantFrom(
       { secretKeyRef: { name: 'keys', key: 'api' } },
       { secretKeyRef: { name: 'keys', key: 'none' } },
@@ -73,7 +73,7 @@ const SOURCE = fc
       { configMapKeyRef: { name: 'texts', key: 'list' } },
     ),
   })
-  .map(({ ref, ...rest }) => ({ ...rest, ...ref }))
+  .map(({ ref, how, ...rest }) => ({ ...rest, ...how, ...ref }))
 
 /** Fields that have a narrower generator, or none. */
 const DRAWN_APART: ReadonlySet<string> = new Set([

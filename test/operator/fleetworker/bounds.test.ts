@@ -39,6 +39,11 @@ describe('boundFaults', () => {
       { configFrom: [{ ...secretSource('a'), configMapKeyRef: { name: 'c', key: 'k' } }] },
       'must name one of',
     ],
+    [
+      'a format under both names',
+      { configFrom: [{ ...secretSource('a'), format: 'JSON', as: 'JSON' }] },
+      'has both format and as, its old name',
+    ],
     ['a source for a reserved name', { configFrom: [secretSource('__proto__')] }, 'may not be the name of a field'],
     ['two sources for one field', { configFrom: [secretSource('a'), secretSource('a')] }, 'names "a" twice'],
     [

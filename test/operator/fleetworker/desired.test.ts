@@ -29,15 +29,15 @@ const named = (spec: Partial<FleetWorkerSpec>, texts?: Record<string, string>): 
 const from = (field: string, more: object = {}) => ({ field, configMapKeyRef: { name: 'c', key: 'k' }, ...more })
 
 describe('desiredOf', () => {
-  it('contains what config, configFrom and slots set, and nothing else', () => {
-    expect(
-      named(
-        { config: { url: 'u' }, configFrom: [from('headers', { as: 'JSON' })], slots: 3 },
-        { headers: '{"a":["b"]}' },
-      ),
-    ).toEqual({ url: 'u', headers: { a: ['b'] }, slots: 3 })
-    expect(named({})).toEqual({})
-  })
+  it.each([{ format: 'JSON' }, { format: 'JSON', as: 'String' }, { as: 'JSON' }])(
+    'contains what config, configFrom and slots set, and nothing else (%j)',
+    (how) => {
+      expect(
+        named({ config: { url: 'u' }, configFrom: [from('headers', how)], slots: 3 }, { headers: '{"a":["b"]}' }),
+      ).toEqual({ url: 'u', headers: { a: ['b'] }, slots: 3 })
+      expect(named({})).toEqual({})
+    },
+  )
 
   it('treats null as "not set", unless the field accepts null (D13)', () => {
     expect(named({ config: { url: null, note: null, enabled: null } })).toEqual({ note: null })
@@ -53,7 +53,7 @@ describe('desiredOf', () => {
 
   it('reports a source that is not valid JSON or not accepted, without quoting it', () => {
     const broken = desired(
-      { configFrom: [from('url', { as: 'JSON' }), from('headers', { as: 'JSON' })] },
+      { configFrom: [from('url', { format: 'JSON' }), from('headers', { as: 'JSON' })] },
       { url: 'canary', headers: '{"a":9007199254740993}' },
     )
     expect(broken).toMatchObject({

@@ -200,7 +200,7 @@ describe('reconcile: secrets', () => {
     fixture.create('w1', {
       configFrom: [
         { field: 'url', configMapKeyRef: { name: 'm', key: 'url' } },
-        { field: 'limits', configMapKeyRef: { name: 'm', key: 'limits' }, as: 'JSON' },
+        { field: 'limits', configMapKeyRef: { name: 'm', key: 'limits' }, format: 'JSON', as: 'String' },
       ],
     })
     await fixture.pass('w1')

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
+import { formatOf } from '../../../src/operator/config/index.ts'
 import { wantsDrain, workerIdOf, type FleetWorker } from '../../../src/operator/fleetworker/index.ts'
 import { type ApiServer, type CustomResourceDefinition, type KubeResponse, startApiServer } from '../real-apiserver.ts'
 import { withApiServer } from '../with-programs.ts'
@@ -93,6 +94,41 @@ withApiServer('renamed fields', () => {
         { desiredState: 'Running', drain: true },
       ])
         expect((await create(spec)).body['message']).toContain('set one of desiredState and drain')
+    })
+
+    it('reads format and as, of which the default of as has no effect, and refuses both', async () => {
+      const source = { field: 'a', configMapKeyRef: { name: 'm', key: 'k' } }
+      const formats = async (more: Json) => {
+        const { spec } = await read(await created({ configFrom: [{ ...source, ...more }] }))
+        return spec.configFrom?.map(formatOf)
+      }
+      const found = [{ format: 'JSON' }, { as: 'JSON' }, { format: 'JSON', as: 'String' }, { format: 'String' }, {}]
+      expect(await Promise.all(found.map(formats))).toEqual([['JSON'], ['JSON'], ['JSON'], ['String'], ['String']])
+      for (const more of [
+        { format: 'String', as: 'JSON' },
+        { format: 'JSON', as: 'JSON' },
+      ])
+        expect((await create({ configFrom: [{ ...source, ...more }] })).body['message']).toContain(
+          'set one of format and as',
+        )
+    })
+
+    it.each([
+      ['client', []],
+      ['server', ['--server-side']],
+    ])('accepts the renamed format with kubectl apply on the side of the %s', async (name, args) => {
+      const source = { field: 'a', configMapKeyRef: { name: 'm', key: 'k' } }
+      for (const more of [{ as: 'JSON' }, { format: 'JSON' }, {}, { format: 'JSON' }])
+        expect(
+          await server.apply(manifestOf(`format-${name}`, { configFrom: [{ ...source, ...more }] }), ...args),
+        ).toMatchObject({ code: 0 })
+      expect((await read(`format-${name}`)).spec.configFrom?.map(formatOf)).toEqual(['JSON'])
+    })
+
+    it('moves no generation when a file without a format is applied again', async () => {
+      const manifest = manifestOf('again', { configFrom: [{ field: 'a', secretKeyRef: { name: 's', key: 'k' } }] })
+      for (let n = 0; n < 2; n += 1) expect(await server.apply(manifest)).toMatchObject({ code: 0 })
+      expect((await read('again')).metadata.generation).toBe(1)
     })
 
     it('selects by either name, and shows either in the column WORKER', async () => {

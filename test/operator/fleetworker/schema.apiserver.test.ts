@@ -82,10 +82,10 @@ const RULES: readonly (readonly [string, Json, Json, RegExp])[] = [
     /Duplicate value/,
   ],
   [
-    'configFrom: as',
-    { configFrom: [{ ...secretSource('a'), as: 'JSON' }] },
-    { configFrom: [{ ...secretSource('a'), as: 'YAML' }] },
-    /spec\.configFrom\[0\]\.as/,
+    'configFrom: format',
+    { configFrom: [{ ...secretSource('a'), format: 'JSON' }] },
+    { configFrom: [{ ...secretSource('a'), format: 'YAML' }] },
+    /spec\.configFrom\[0\]\.format/,
   ],
   ['slots: range', { slots: 0 }, { slots: 1025 }, /spec\.slots/],
   [

@@ -244,6 +244,17 @@ describe('the name of a revision', () => {
     expect(new Set([base, ...others]).size).toBe(others.length + 1)
   })
 
+  it('is the same for a format under its old name, so a rename starts no rollout', () => {
+    const source = { field: 'key', configMapKeyRef: { name: 'm', key: 'k' } }
+    const named = (...entries: readonly object[]) =>
+      new Set(entries.map((each) => name(set({ configFrom: [{ ...source, ...each }] }))))
+    const json = named({ as: 'JSON' }, { format: 'JSON' }, { format: 'JSON', as: 'String' })
+    const text = named({ as: 'String' }, { format: 'String' }, { format: 'String', as: 'String' })
+    expect([json.size, text.size, new Set([...json, ...text]).size]).toEqual([1, 1, 2])
+    // The name that the release before `format` gave it.
+    expect([...json]).toEqual(['222836c72ea9'])
+  })
+
   it('variants say what a worker gets in addition', () => {
     const variants = variantsOf(set({ slots: 4, overrides: [{ worker: 'c-1', slots: 1, config: { log: 'debug' } }] }))
     expect(variants('c-0').patch).toEqual({ slots: 4 })

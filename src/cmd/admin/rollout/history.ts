@@ -1,6 +1,6 @@
 /** @module cmd/admin/rollout/history  `muster rollout history`: lists the revisions of a set. */
 import { isDeepStrictEqual } from 'node:util'
-import { revisionNameOf, type SetRevision } from '../../../operator/index.ts'
+import { revisionNameOf, underOldName, type SetRevision } from '../../../operator/index.ts'
 import { EXIT, type ClusterInvocation } from '../verb.ts'
 import type { Column } from '../printer.ts'
 import type { SetObject } from './set-object.ts'
@@ -56,4 +56,7 @@ function changedFields(before: SetRevision | undefined, { data }: SetRevision): 
 }
 
 const fieldsOf = ({ config = {}, configFrom = [] }: SetRevision['data']): ReadonlyMap<string, unknown> =>
-  new Map<string, unknown>([...Object.entries(config), ...configFrom.map((each) => [each.field, each] as const)])
+  new Map<string, unknown>([
+    ...Object.entries(config),
+    ...configFrom.map((each) => [each.field, underOldName(each)] as const),
+  ])
