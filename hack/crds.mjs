@@ -71,7 +71,8 @@ const wide = { priority: 1 }
 const FLEET_WORKER = {
   folder: 'fleetworker',
   kind: KIND,
-  shortName: 'fw',
+  // fw is the old short name, which another project uses too (D247).
+  shortNames: ['fwk', 'fw'],
   description: 'A worker of a Muster fleet: its complete config and its observed state.',
   spec: FleetWorkerSpec,
   status: FleetWorkerStatus,
@@ -104,7 +105,7 @@ const FLEET_WORKER = {
 const FLEET_WORKER_SET = {
   folder: 'fleetworkerset',
   kind: SET_KIND,
-  shortName: 'fws',
+  shortNames: ['fws'],
   description: 'Many workers of a Muster fleet with one config, and their observed state.',
   spec: FleetWorkerSetSpec,
   status: FleetWorkerSetStatus,
@@ -161,7 +162,7 @@ const definitionOf = (resource) => ({
       listKind: `${resource.kind}List`,
       plural: pluralOf(resource),
       singular: resource.kind.toLowerCase(),
-      shortNames: [resource.shortName],
+      shortNames: resource.shortNames,
       categories: ['muster'],
     },
     versions: [

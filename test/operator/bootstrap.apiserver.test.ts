@@ -255,7 +255,7 @@ withApiServer('the Secrets that the operator creates', () => {
         )
         const outputs = [
           process.output(),
-          await cluster.kubectl('get', 'events,fw,leases', '-A', '-o', 'yaml'),
+          await cluster.kubectl('get', 'events,fwk,leases', '-A', '-o', 'yaml'),
           JSON.stringify(cluster.server.audit()),
         ].join('\n')
         for (const value of [...values, ...values.map((each) => Buffer.from(each).toString('base64'))])

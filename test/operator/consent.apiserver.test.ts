@@ -51,7 +51,7 @@ withApiServer('configFrom', () => {
         await authored('thief', 'muster-tokens', 'admin-token')
         await cluster.condition('thief', 'Synced=SourceForbidden', TEST_MS, 'muster')
         await cluster.kubectl('annotate', 'secret', 'muster-tokens', '-n', 'muster', 'muster.dev/config-for=*')
-        await cluster.kubectl('annotate', 'fw', 'thief', '-n', 'muster', 'muster.dev/reconcile=again')
+        await cluster.kubectl('annotate', 'fwk', 'thief', '-n', 'muster', 'muster.dev/reconcile=again')
         await new Promise((resolve) => setTimeout(resolve, 7_000)) // Longer than the poll interval for missing sources.
         await cluster.condition('thief', 'Synced=SourceForbidden', TEST_MS, 'muster')
         expect(await messageOf('thief')).toContain('credentials of Muster itself')

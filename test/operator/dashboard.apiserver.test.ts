@@ -43,7 +43,7 @@ withApiServer('the dashboard with an operator', () => {
       await page.getByLabel('user_agent').fill('it\'s "muster"; $(reboot)')
       await page.getByRole('button', { name: /^Review/ }).click()
       const line = await page.locator('pre.patch').innerText()
-      expect(line).toMatch(/^kubectl -n team-a patch fw p-1 --type merge -p /)
+      expect(line).toMatch(/^kubectl -n team-a patch fleetworker p-1 --type merge -p /)
       await run(line)
       await cluster.until('the patch is applied', async () => (await cluster.worker('p-1'))?.config['slots'] === 3)
       expect((await cluster.worker('p-1'))?.config).toMatchObject({

@@ -77,7 +77,7 @@ withApiServer('FleetWorkers with several writers', () => {
         'annotate',
         '-n',
         'team-a',
-        'fw',
+        'fwk',
         name,
         '--overwrite',
         `muster.dev/reconcile=${n}-${Date.now()}`,
@@ -106,7 +106,7 @@ withApiServer('FleetWorkers with several writers', () => {
         await cluster.condition('git', 'Synced=InSync')
         await reconciled('git', 10)
         await expectNoDifference('git', spec)
-        await cluster.kubectl('scale', '-n', 'team-a', 'fw/git', '--replicas=4')
+        await cluster.kubectl('scale', '-n', 'team-a', 'fwk/git', '--replicas=4')
         await cluster.until('it is scaled', async () => (await slotsOf('git')) === 4)
         await cluster.condition('git', 'Synced=InSync')
         await reconciled('git', 3)
@@ -232,7 +232,7 @@ withApiServer('FleetWorkers with several writers', () => {
           config: { interval_seconds: 44 },
           managed_by: expect.stringContaining('kubernetes:team-a/'),
         })
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', name, '--timeout=30s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', name, '--timeout=30s')
         await cluster.until(
           'it is reset',
           async () => (await cluster.worker(workerId))?.config['interval_seconds'] === 30,
@@ -353,7 +353,7 @@ withApiServer('FleetWorkers with several writers', () => {
         await cluster.ok('DELETE', set)
         await cluster.apply('guarded', { deletionPolicy: 'Deregister', config: { interval_seconds: 36 } })
         await cluster.condition('guarded', 'Synced=InSync')
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'guarded', '--timeout=60s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', 'guarded', '--timeout=60s')
         expect(await cluster.worker('guarded')).toBeUndefined()
       },
       TEST_MS,

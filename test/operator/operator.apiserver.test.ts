@@ -49,7 +49,7 @@ withApiServer('muster operator', () => {
           'annotate',
           '-n',
           'team-a',
-          'fw',
+          'fwk',
           '--all',
           '--overwrite',
           `muster.dev/reconcile=${Date.now()}`,
@@ -79,12 +79,12 @@ withApiServer('muster operator', () => {
           managed_by: expect.stringMatching(/^kubernetes:team-a\/plain#[0-9a-f]{8}$/),
         })
         await cluster.apply('plain', { config: { enabled: true, ...PROBE, interval_seconds: 30 }, slots: 2 })
-        await cluster.kubectl('wait', '-n', 'team-a', 'fw/plain', '--for=condition=Ready', '--timeout=60s')
+        await cluster.kubectl('wait', '-n', 'team-a', 'fwk/plain', '--for=condition=Ready', '--timeout=60s')
         expect(await configOf('plain')).toMatchObject({ interval_seconds: 30, slots: 2 })
-        expect(await cluster.kubectl('get', '-n', 'team-a', 'fw', 'plain')).toMatch(
+        expect(await cluster.kubectl('get', '-n', 'team-a', 'fwk', 'plain')).toMatch(
           /^NAME +TYPE +STATE +READY +SYNCED +GEN +SLOTS .*\nplain +http-probe +RUNNING +True +True /,
         )
-        await cluster.kubectl('scale', '-n', 'team-a', 'fw/plain', '--replicas=3')
+        await cluster.kubectl('scale', '-n', 'team-a', 'fwk/plain', '--replicas=3')
         await cluster.until('it is scaled', async () => (await configOf('plain'))?.['slots'] === 3)
         expect(await cluster.kubectl('explain', 'fleetworker.spec')).toMatch(
           /deletionPolicy\t<string>\n[^]*managementPolicy\t<string>/,
@@ -110,7 +110,7 @@ withApiServer('muster operator', () => {
         expect((await cluster.resource('kept'))?.metadata.finalizers).toBeUndefined()
         expect((await cluster.resource('reset'))?.metadata.finalizers).toEqual(['muster.dev/release'])
         const before = (await cluster.worker('forgotten'))?.config_gen ?? 0
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'kept', 'reset', 'forgotten', '--timeout=60s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', 'kept', 'reset', 'forgotten', '--timeout=60s')
         await cluster.until('the claim is released', async () => (await cluster.worker('kept'))?.managed_by === null)
         expect(await configOf('kept')).toMatchObject({ enabled: true, interval_seconds: 60 })
         expect(await cluster.worker('reset')).toMatchObject({
@@ -142,7 +142,7 @@ withApiServer('muster operator', () => {
       await cluster.condition('secret', 'Ready=True', 120_000)
       expect(await configOf('secret')).toMatchObject({ enabled: true, authorization: '********' })
       const events = await cluster.kubectl('get', 'events', '-A', '-o', 'yaml')
-      const objects = await cluster.kubectl('get', 'fw', '-A', '-o', 'yaml')
+      const objects = await cluster.kubectl('get', 'fwk', '-A', '-o', 'yaml')
       const output = events + objects + cluster.log + (await cluster.metrics())
       for (const secret of [SECRET, Buffer.from(SECRET).toString('base64').slice(0, -2), ADMIN_TOKEN])
         expect(output).not.toContain(secret)
@@ -169,7 +169,7 @@ withApiServer('muster operator', () => {
         await cluster.condition('nothing', 'Stalled=UnknownType')
         await cluster.apply('missing', { registrationTimeoutSeconds: 1 })
         await cluster.condition('missing', 'Stalled=RegistrationTimeout')
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'nothing', 'missing', '--timeout=30s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', 'nothing', 'missing', '--timeout=30s')
       },
       READY_MS * 2,
     )
@@ -184,7 +184,7 @@ withApiServer('muster operator', () => {
         await cluster.apply('second', { workerId: 'shared', config: { enabled: true, ...PROBE, interval_seconds: 7 } })
         await cluster.condition('second', 'Stalled=OwnershipConflict')
         expect(await configOf('shared')).toMatchObject({ interval_seconds: 60 })
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'first', '--timeout=30s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', 'first', '--timeout=30s')
         await cluster.condition('second', 'Ready=True')
         expect(await configOf('shared')).toMatchObject({ interval_seconds: 7 })
       },

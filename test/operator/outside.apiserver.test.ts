@@ -69,7 +69,7 @@ withApiServer('muster operator and external changes', () => {
         await cluster.condition('kept', 'Synced=InSync')
         expect((await cluster.worker('kept'))?.managed_by).toMatch(/^kubernetes:team-a\/kept#/)
         await cluster.stopOperator()
-        await cluster.kubectl('delete', 'fw', 'kept', '-n', 'team-a')
+        await cluster.kubectl('delete', 'fwk', 'kept', '-n', 'team-a')
         await start()
         const isFree = async (): Promise<boolean> => (await cluster.worker('kept'))?.managed_by === null
         await cluster.until('the claim is released', isFree, 180_000)
@@ -123,7 +123,7 @@ withApiServer('muster operator and external changes', () => {
           const patch = JSON.stringify({ status })
           await cluster.kubectl(
             'patch',
-            'fw',
+            'fwk',
             'edited',
             '-n',
             'team-a',

@@ -161,7 +161,7 @@ withApiServer('two operators', () => {
           config: { interval_seconds: 33 },
           managed_by: expect.stringMatching(/^kubernetes:team-a\/shared#/),
         })
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw', 'shared', '--timeout=30s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk', 'shared', '--timeout=30s')
         await cluster.condition('shared', 'Synced=InSync', undefined, 'muster-b')
         expect(await cluster.worker('shared')).toMatchObject({
           config: { interval_seconds: 34 },

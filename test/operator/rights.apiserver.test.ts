@@ -152,7 +152,7 @@ withApiServer('the permissions of the operator', () => {
           async () => cluster.audit().some((event) => used(event) === 'own: events.events.k8s.io create'),
           90_000,
         )
-        await cluster.kubectl('delete', '-n', 'team-a', 'fw/w', 'fws/s', '--timeout=60s')
+        await cluster.kubectl('delete', '-n', 'team-a', 'fwk/w', 'fws/s', '--timeout=60s')
         for (const namespace of ['muster', 'team-a']) await repeatEvent(cluster, namespace)
         expect(await cluster.stopOperator()).toBe(0)
         const asked = cluster.audit()

@@ -46,7 +46,7 @@ withApiServer('the rollout of a FleetWorkerSet', () => {
       await cluster.condition(id, 'Ready=True')
       await set.wait('jsonpath={.status.workers.pinned}=1')
       expect((await cluster.worker(id))?.config['interval_seconds']).toBe(50)
-      await cluster.kubectl('delete', '-n', 'team-a', `fw/${id}`)
+      await cluster.kubectl('delete', '-n', 'team-a', `fwk/${id}`)
       await set.wait('jsonpath={.status.workers.pinned}=0')
     },
     TEST_MS,

@@ -34,7 +34,7 @@ export function kubectlPatch(
   }
   return {
     text:
-      `kubectl -n ${shellQuote(namespace)} patch fw ${shellQuote(name)} ` +
+      `kubectl -n ${shellQuote(namespace)} patch fleetworker ${shellQuote(name)} ` +
       `--type merge -p ${shellQuote(JSON.stringify({ spec }))}`,
     leftOut,
   }

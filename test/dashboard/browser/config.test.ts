@@ -276,7 +276,7 @@ describe('a draft of a config', () => {
     await page.getByPlaceholder('new value').fill('opensesame1')
     await review(page)
     expect(await page.locator('pre.patch').innerText()).toBe(
-      `kubectl -n mail patch fw m-7 --type merge -p '{"spec":{"config":{"port":25},"slots":3}}'`,
+      `kubectl -n mail patch fleetworker m-7 --type merge -p '{"spec":{"config":{"port":25},"slots":3}}'`,
     )
     await page.getByText('Omitted because they are secrets: password.').waitFor()
     await look(page, 'config-git')

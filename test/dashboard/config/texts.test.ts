@@ -116,7 +116,7 @@ describe('a config change as a command', () => {
   it('is a merge patch of the resource with `slots` in `spec`; omitted secrets are listed', () => {
     const { text, leftOut } = kubectlPatch(form, changes, { namespace: 'mail', name: 'm-7' })
     expect(text).toBe(
-      'kubectl -n mail patch fw m-7 ' +
+      'kubectl -n mail patch fleetworker m-7 ' +
         '--type merge -p \'{"spec":{"config":{"host":"it\'\\\'\'s","list":null,"smtp":{"user":"v"}},"slots":2}}\'',
     )
     expect(leftOut).toEqual(['key', 'smtp.pass'])

@@ -131,6 +131,14 @@ withApiServer('renamed fields', () => {
       expect((await read('again')).metadata.generation).toBe(1)
     })
 
+    it('has the short names fwk and fw', async () => {
+      const name = await created({})
+      for (const short of ['fwk', 'fw'])
+        expect((await server.kubectl('get', short, name, '-o', 'name')).stdout.trim()).toBe(
+          `fleetworker.muster.dev/${name}`,
+        )
+    })
+
     it('selects by either name, and shows either in the column WORKER', async () => {
       const names = [await created({ type: 'rare', workerID: 'one' }), await created({ type: 'rare', workerId: 'one' })]
       for (const [at, field] of ['workerID', 'workerId'].entries()) {

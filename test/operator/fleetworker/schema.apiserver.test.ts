@@ -227,7 +227,7 @@ withApiServer('the CustomResourceDefinition', () => {
         contentType: 'application/merge-patch+json',
       })
       expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
-      const { stdout } = await server.kubectl('get', 'fw', name)
+      const { stdout } = await server.kubectl('get', 'fwk', name)
       const [head = '', row = ''] = stdout.split('\n')
       expect(head.split(/\s+/).filter(Boolean)).toEqual([
         'NAME',
@@ -244,7 +244,7 @@ withApiServer('the CustomResourceDefinition', () => {
       expect((await server.kubectl('get', 'muster', '-o', 'wide')).stdout).toMatch(
         /WORKER\s+APPLIED\s+POLICY\s+CPU\s+RSS\s+REASON\s+ERROR/,
       )
-      expect(await server.kubectl('wait', '--for=condition=Ready', `fw/${name}`, '--timeout=5s')).toMatchObject({
+      expect(await server.kubectl('wait', '--for=condition=Ready', `fwk/${name}`, '--timeout=5s')).toMatchObject({
         code: 0,
       })
     })
@@ -263,7 +263,7 @@ withApiServer('the CustomResourceDefinition', () => {
         })
         expect({ status: put.status, message: put.body['message'] }).toEqual({ status: 200, message: undefined })
         expect(put.body['status']).toEqual(status)
-        expect((await server.kubectl('wait', '--for=condition=Ready', `fw/${name}`, '--timeout=0')).code === 0).toBe(
+        expect((await server.kubectl('wait', '--for=condition=Ready', `fwk/${name}`, '--timeout=0')).code === 0).toBe(
           isReady,
         )
       },
@@ -271,7 +271,7 @@ withApiServer('the CustomResourceDefinition', () => {
 
     it('lets kubectl wait time out before an operator has seen it', async () => {
       expect(
-        await server.kubectl('wait', '--for=condition=Ready', `fw/${await created()}`, '--timeout=0'),
+        await server.kubectl('wait', '--for=condition=Ready', `fwk/${await created()}`, '--timeout=0'),
       ).toMatchObject({ code: 1 })
     })
 
@@ -279,7 +279,7 @@ withApiServer('the CustomResourceDefinition', () => {
       const name = await created({ type: 'rare', workerID: 'one' })
       expect(
         (
-          await server.kubectl('get', 'fw', '--field-selector=spec.type=rare,spec.workerID=one', '-o', 'name')
+          await server.kubectl('get', 'fwk', '--field-selector=spec.type=rare,spec.workerID=one', '-o', 'name')
         ).stdout.trim(),
       ).toBe(`fleetworker.muster.dev/${name}`)
     })
