@@ -133,6 +133,13 @@ const FLEET_WORKER_SET = {
   ],
 }
 
+/**
+ * The first is stored. All have the same shape, so objects are not converted: a field that one of them lacks would be
+ * lost when the object is written through it (D248). The schemas are equal to the letter: the API server rejects
+ * selectable fields that are equal in all versions while the schemas are not.
+ */
+const SERVED = [VERSION, 'v1beta1']
+
 const pluralOf = ({ kind }) => `${kind.toLowerCase()}s`
 const schemaPath = ({ folder }) => `src/operator/${folder}/schema.ts`
 
@@ -141,13 +148,24 @@ const wholeOf = ({ kind, description, spec, status, rules = {} }) => ({
   description,
   required: ['spec'],
   properties: {
-    apiVersion: { type: 'string', description: `${GROUP}/${VERSION}.` },
+    apiVersion: { type: 'string', description: `${SERVED.map((version) => `${GROUP}/${version}`).join(' or ')}.` },
     kind: { type: 'string', description: `${kind}.` },
     metadata: { type: 'object' },
     spec,
     status,
   },
   ...rules,
+})
+
+const versionOf = (resource, version) => ({
+  name: version,
+  served: true,
+  storage: version === VERSION,
+  subresources: { status: {}, ...(resource.scale && { scale: resource.scale }) },
+  // Without effect below Kubernetes 1.31.
+  selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),
+  additionalPrinterColumns: resource.columns,
+  schema: { openAPIV3Schema: JSON.parse(JSON.stringify(wholeOf(resource))) },
 })
 
 const definitionOf = (resource) => ({
@@ -165,18 +183,7 @@ const definitionOf = (resource) => ({
       shortNames: resource.shortNames,
       categories: ['muster'],
     },
-    versions: [
-      {
-        name: VERSION,
-        served: true,
-        storage: true,
-        subresources: { status: {}, ...(resource.scale && { scale: resource.scale }) },
-        // Without effect below Kubernetes 1.31.
-        selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),
-        additionalPrinterColumns: resource.columns,
-        schema: { openAPIV3Schema: JSON.parse(JSON.stringify(wholeOf(resource))) },
-      },
-    ],
+    versions: SERVED.map((version) => versionOf(resource, version)),
   },
 })
 

@@ -297,7 +297,8 @@ withApiServer('FleetWorkers with several writers', () => {
           return [status, JSON.stringify(answer['message'])]
         }
         await cluster.apply('guarded', { config: { interval_seconds: 35, anything: { of: [1, 2.5] } } })
-        expect((await asOperator({ spec: { desiredState: 'Running' } }))[0]).toBe(200) // The permissions alone do not prevent it.
+        // The permissions alone do not prevent it.
+        expect((await asOperator({ spec: { desiredState: 'Running' } }))[0]).toBe(200)
         await cluster.kubectl('apply', '-k', guardFolder())
         let seconds = 0
         await cluster.until(

@@ -138,8 +138,8 @@ withApiServer('the operator during changes of the cluster', () => {
             }[]
           }
         }
-        const properties = definition.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {}
-        properties['later'] = { type: 'string' }
+        for (const { schema } of definition.spec.versions)
+          schema.openAPIV3Schema.properties.spec.properties['later'] = { type: 'string' }
         await cluster.kubectl(
           'apply',
           '--server-side',
