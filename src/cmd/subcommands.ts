@@ -52,6 +52,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   automations: { summary: 'list installed automations and their schemas', load: admin('automations') },
   explain: { summary: 'describe the fields of the config, payload or output of a type', load: admin('explain') },
+  migrate: { summary: 'replace old names of fields in manifests', load: admin('migrate') },
   context: {
     summary: 'list, choose, change or remove contexts: masters and where their tokens come from',
     load: admin('context'),

@@ -23,6 +23,7 @@ import {
   NAMELESS_FORMAT,
   OUTPUT_OPTIONS,
 } from './options.ts'
+import { migrateNoun } from './migrate/noun.ts'
 import { operations } from './operations.ts'
 import { output } from './output.ts'
 import { parseWords, type Parsed } from './parse.ts'
@@ -62,6 +63,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   rollout,
   operations,
   audit: auditNoun,
+  migrate: migrateNoun,
   context: contextNoun,
   version: versionNoun,
 }

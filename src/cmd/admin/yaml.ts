@@ -1,2 +1,16 @@
 /** @module cmd/admin/yaml  Re-exports the YAML library, so that a verb loads it only when it reads or prints YAML. */
-export { parse, parseDocument, stringify } from 'yaml'
+export {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parse,
+  parseAllDocuments,
+  parseDocument,
+  stringify,
+  type Document,
+  type Pair,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml'
