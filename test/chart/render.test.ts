@@ -128,6 +128,8 @@ describe('the chart', () => {
       'ServiceAccount muster-redis',
       'ServiceAccount muster-test',
       'StatefulSet muster-redis',
+      'ValidatingAdmissionPolicy muster-old-names',
+      'ValidatingAdmissionPolicyBinding muster-old-names',
     ])
   })
 
