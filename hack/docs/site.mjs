@@ -21,6 +21,7 @@ export const SECTIONS = [
     label: 'Start',
     pages: [
       { source: 'README.md', route: '', label: 'What Muster is' },
+      { source: 'docs/tutorial.md', route: 'tutorial', label: 'Tutorial' },
       { source: 'docs/how-to.md', route: 'how-to', label: 'How to' },
       { source: 'docs/glossary.md', route: 'glossary', label: 'Glossary' },
       { source: 'docs/comparison.md', route: 'comparison', label: 'Comparison' },
