@@ -49,6 +49,7 @@ export const SECTIONS = [
       { source: 'examples/worker-python/README.md', route: 'examples/worker-python', label: 'A worker in Python' },
       { source: 'examples/accounts/README.md', route: 'examples/accounts', label: 'A pool of accounts' },
       { source: 'examples/scheduled/README.md', route: 'examples/scheduled', label: 'Scheduled tasks' },
+      { source: 'examples/own-image/README.md', route: 'examples/own-image', label: 'Your own image' },
     ],
   },
   {
