@@ -13,6 +13,8 @@ const closed = (properties: object, required: readonly string[] = []): object =>
 })
 const list = (items: object): object => ({ type: 'array', items })
 const map = (values: object): object => ({ type: 'object', additionalProperties: values })
+/** A key of a ConfigMap or Secret. */
+const keyOf = closed({ name: text, key: text }, ['name', 'key'])
 
 const trigger = {
   type: text,
@@ -94,7 +96,18 @@ const FOREIGN: readonly (readonly [group: string, version: string, kind: string,
     closed(
       {
         selector: closed({ matchLabels: map(text) }, ['matchLabels']),
-        endpoints: list(closed({ port: text, path: text, interval: text }, ['port'])),
+        endpoints: list(
+          closed(
+            {
+              port: text,
+              path: text,
+              interval: text,
+              scheme: { ...text, enum: ['http', 'https'] },
+              tlsConfig: closed({ serverName: text, ca: closed({ configMap: keyOf, secret: keyOf }) }),
+            },
+            ['port'],
+          ),
+        ),
       },
       ['selector', 'endpoints'],
     ),
