@@ -9,6 +9,7 @@ export interface KubeObject {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly namespace?: string }
   readonly spec: Readonly<Record<string, unknown>>
+  readonly [key: string]: unknown
 }
 /** The values of the chart that tests of examples read. */
 export interface Values {
