@@ -1,6 +1,6 @@
 /**
- * Small closed definitions of foreign kinds that the chart can render. They contain only the fields that the chart
- * uses, so that a misspelt field is rejected.
+ * Small closed definitions of foreign kinds that the chart can render, and of GitOps engines. They have only the
+ * fields that the chart, the manifests and the examples use, so that a misspelt field is rejected.
  */
 import type { CustomResourceDefinition } from '../operator/real-apiserver.ts'
 
@@ -23,6 +23,11 @@ const trigger = {
   metadata: map(text),
 }
 
+const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+const flag = { type: 'boolean' }
+const sourceRef = closed({ kind: { ...text, enum: ['GitRepository'] }, name: text }, ['kind', 'name'])
+const remediation = closed({ retries: whole })
+
 /** `spec` of each kind, by API version and kind. */
 const FOREIGN: readonly (readonly [group: string, version: string, kind: string, plural: string, spec: object])[] = [
   [
@@ -39,7 +44,7 @@ const FOREIGN: readonly (readonly [group: string, version: string, kind: string,
         maxReplicaCount: whole,
         advanced: closed({
           horizontalPodAutoscalerConfig: closed({
-            behavior: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+            behavior: anything,
           }),
         }),
         fallback: closed({ failureThreshold: whole, replicas: whole, behavior: text }, [
@@ -150,6 +155,83 @@ const FOREIGN: readonly (readonly [group: string, version: string, kind: string,
   ],
 ]
 
+/** `spec` of the kinds of Argo CD and Flux. */
+const GITOPS: typeof FOREIGN = [
+  [
+    'argoproj.io',
+    'v1alpha1',
+    'Application',
+    'applications',
+    closed(
+      {
+        project: text,
+        source: closed(
+          {
+            repoURL: text,
+            targetRevision: text,
+            path: text,
+            helm: closed({ releaseName: text, valueFiles: list(text), valuesObject: anything }),
+          },
+          ['repoURL'],
+        ),
+        destination: closed({ server: text, namespace: text }),
+        syncPolicy: closed({
+          automated: closed({ prune: flag, selfHeal: flag }),
+          syncOptions: list(text),
+          retry: closed({ limit: whole, backoff: closed({ duration: text, factor: whole, maxDuration: text }) }),
+        }),
+      },
+      ['project', 'destination'],
+    ),
+  ],
+  [
+    'source.toolkit.fluxcd.io',
+    'v1',
+    'GitRepository',
+    'gitrepositories',
+    closed({ interval: text, url: text, ref: closed({ branch: text, tag: text }) }, ['interval', 'url']),
+  ],
+  [
+    'helm.toolkit.fluxcd.io',
+    'v2',
+    'HelmRelease',
+    'helmreleases',
+    closed(
+      {
+        interval: text,
+        releaseName: text,
+        targetNamespace: text,
+        install: closed({ createNamespace: flag, remediation }),
+        upgrade: closed({ remediation }),
+        chart: closed({ spec: closed({ chart: text, sourceRef, valuesFiles: list(text) }, ['chart', 'sourceRef']) }, [
+          'spec',
+        ]),
+        values: anything,
+      },
+      ['interval'],
+    ),
+  ],
+  [
+    'kustomize.toolkit.fluxcd.io',
+    'v1',
+    'Kustomization',
+    'kustomizations',
+    closed(
+      {
+        interval: text,
+        retryInterval: text,
+        timeout: text,
+        path: text,
+        prune: flag,
+        wait: flag,
+        targetNamespace: text,
+        sourceRef,
+      },
+      ['interval', 'prune', 'sourceRef'],
+    ),
+  ],
+]
+
 const definitionOf = ([group, version, kind, plural, spec]: (typeof FOREIGN)[number]): CustomResourceDefinition &
   object =>
   ({
@@ -173,4 +255,4 @@ const definitionOf = ([group, version, kind, plural, spec]: (typeof FOREIGN)[num
     },
   }) as unknown as CustomResourceDefinition
 
-export const FOREIGN_DEFINITIONS: readonly CustomResourceDefinition[] = FOREIGN.map(definitionOf)
+export const FOREIGN_DEFINITIONS: readonly CustomResourceDefinition[] = [...FOREIGN, ...GITOPS].map(definitionOf)

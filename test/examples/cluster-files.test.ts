@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { faultsOf, faultsOfValues, objectsIn, valuesIn } from './kubernetes.ts'
 
 const files = globSync('examples/**/*.yaml')
-  .filter((file) => !file.endsWith('.automation.yaml'))
+  .filter((file) => !/\.automation\.yaml$|\/kustomization\.yaml$/.test(file))
   .toSorted()
 const isValues = (file: string): boolean => file.endsWith('values.yaml')
 
