@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin # The last two: what a node needs lies there.
 
-NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster|skew)/' '<rootDir>/test/release/whole' '<rootDir>/test/docs/site.test' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
+NOT_AT_COMMIT := '<rootDir>/test/(bench|chart|cluster|skew)/' '<rootDir>/test/release/(publish|whole)' '<rootDir>/test/docs/site.test' '<rootDir>/test/operator/.*apiserver' # Tests that need more than `make test` can bring.
 
 SBOM_LIBRARY := hack/release/node_modules/.package-lock.json # Only releases and their tests need it.
 
@@ -16,7 +16,7 @@ HAS_KIND := command -v kind >/dev/null && docker info >/dev/null 2>&1
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e e2e-scaling e2e-upgrade soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator docs build version release release-inputs verify-release test-release clean force # test is also a folder: not phony, make would call it up to date
+.PHONY: help check verify dev test test-browser test-api test-chart tools image up down cluster-up cluster-down kind-up kind-down smoke e2e e2e-scaling e2e-upgrade soak soak-long simulate controls mutants stryker api-fuzz bench bench-operator docs build version release release-inputs verify-release test-publish test-release clean force # test is also a folder: not phony, make would call it up to date
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -142,7 +142,11 @@ release: .tools/ready ## Build all files of a release into release/, without net
 	@node hack/release/release.mjs $(if $(VERSION),--version "$(VERSION)")
 verify-release: .tools/ready ## Build the release twice, in different environments, and compare every byte
 	@node hack/release/build-twice.mjs
+test-publish: .tools/built ## Test publish.sh against registries on loopback: images, npm and Python; the first time it needs the network and Go
+	@hack/install-registries.sh
+	@npm test --silent -- test/release/publish --testPathIgnorePatterns /node_modules/ $(ARGS)
 test-release: release-inputs ## Test make release: twice with equal bytes, without network where that can be forbidden; takes six minutes
+	@hack/install-registries.sh
 	@npm test --silent -- test/release --testPathIgnorePatterns /node_modules/ $(ARGS)
 
 ##@ Clean

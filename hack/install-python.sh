@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Python programs that tests need into .tools/NAME, with the versions and hashes of
 # hack/NAME-requirements.txt and without the packages of the machine. `python` is for the tests of the API, `checkov`
-# checks the rendered chart, `valkey` is the server that the chart runs by default, `clients` is for the Python worker.
-# Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov, valkey or clients.
+# checks the rendered chart, `valkey` is the server that the chart runs by default, `clients` is for the Python worker,
+# `publish` uploads the Python packages of a release and receives them.
+# Usage: hack/install-python.sh [NAME]    NAME: python (when left out), checkov, valkey, clients or publish.
 # Exit: 0, also when the installation fails (the tests that need them are then named skips); with CI=true 1 then.
 #       Safe to run again.
 set -euo pipefail

@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster/tools
 go_at_least=1.26
 
-tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score coredns traefik pause keda'
+tools='kubernetes etcd helm helm3 kustomize kubeconform kube-score crane registry coredns traefik pause keda'
 
 # What `go install` builds: package@version.
 package_of() {
@@ -24,6 +24,8 @@ package_of() {
     kustomize) echo sigs.k8s.io/kustomize/kustomize/v5@v5.8.1 ;; # 5.8.3 wants Go 1.27.
     kubeconform) echo github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 ;;
     coredns) echo github.com/coredns/coredns@v1.15.0 ;;
+    crane) echo github.com/google/go-containerregistry/cmd/crane@v0.22.1 ;;
+    registry) echo github.com/distribution/distribution/v3/cmd/registry@v3.1.2 ;;
     kube-score) echo github.com/zegl/kube-score/cmd/kube-score@v1.20.0 ;;
     *) return 1 ;;
   esac

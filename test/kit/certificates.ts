@@ -25,14 +25,15 @@ export interface Certificates {
   readonly server: Certificate
   readonly client: Certificate
   readonly expired: Certificate
-  /** Of the authority, for another host. */
+  /** Of the authority, for other hosts. */
   readonly elsewhere: Certificate
   /** Of the other authority. */
   readonly stranger: Certificate
   close(): void
 }
 
-export function makeCertificates(): Certificates {
+/** @param hosts The names in the certificate `elsewhere`. */
+export function makeCertificates(hosts: readonly string[] = ['redis.example']): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'muster-tls-'))
   const fileOf = (name: string): string => join(folder, name)
   const openssl = (...args: readonly string[]): void => void execFileSync('openssl', args, { stdio: 'ignore' })
@@ -95,7 +96,7 @@ export function makeCertificates(): Certificates {
     server: signed('server', ca),
     client: signed('client', ca),
     expired: signed('expired', ca, { days: '-1' }),
-    elsewhere: signed('elsewhere', ca, { san: 'DNS:redis.example' }),
+    elsewhere: signed('elsewhere', ca, { san: hosts.map((host) => `DNS:${host}`).join() }),
     stranger: signed('stranger', otherCa),
     close: () => rmSync(folder, { recursive: true, force: true }),
   }

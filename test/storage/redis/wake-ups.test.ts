@@ -96,14 +96,15 @@ withRedisServer('redis wake-ups', () => {
       const { all } = await masters(30)
       const [first, ...others] = all as [Master, ...Master[]]
       let [reserves, leased] = [0, 0]
-      for (const { backend } of others) {
-        backend.bus.onSignal(async (signal) => {
-          if (signal.kind !== 'wake' || signal.type !== TYPE) return
-          reserves += 1
-          const found = await reserve(backend, 8)
-          leased += found.length
-        })
+      const lease = async ({ backend }: Master): Promise<void> => {
+        reserves += 1
+        const found = await reserve(backend, 8)
+        leased += found.length
       }
+      for (const master of others)
+        master.backend.bus.onSignal((signal) => {
+          if (signal.kind === 'wake' && signal.type === TYPE) void lease(master)
+        })
       for (let n = 1; n <= 20; n += 1) {
         for (const { backend } of others) expect(await reserve(backend, 1)).toEqual([]) // As every second.
         await submit(first.backend, `t${n}`)
