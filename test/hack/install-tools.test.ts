@@ -92,7 +92,7 @@ describe('hack/install-tools', () => {
       status: 1,
       stderr:
         'docker: not known here; known: kubernetes, etcd, ' +
-        'helm, helm3, kustomize, kubeconform, kube-score, coredns, traefik, pause, keda\n',
+        'helm, helm3, kustomize, kubeconform, kube-score, crane, registry, coredns, traefik, pause, keda\n',
     })
   })
 })
