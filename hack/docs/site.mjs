@@ -50,6 +50,7 @@ export const SECTIONS = [
       { source: 'examples/accounts/README.md', route: 'examples/accounts', label: 'A pool of accounts' },
       { source: 'examples/scheduled/README.md', route: 'examples/scheduled', label: 'Scheduled tasks' },
       { source: 'examples/own-image/README.md', route: 'examples/own-image', label: 'Your own image' },
+      { source: 'examples/grafana/README.md', route: 'examples/grafana', label: 'Metrics in Grafana' },
       { source: 'examples/gitops/README.md', route: 'examples/gitops', label: 'A fleet in Git' },
       { source: 'examples/keda/README.md', route: 'examples/keda', label: 'Workers that KEDA scales' },
     ],
