@@ -56,12 +56,11 @@ withApiServer('muster operator', () => {
         )
         await new Promise((resolve) => setTimeout(resolve, 2_000)) // Status writes are batched for half a second.
         const slots = new Map((await slotsOf()) as [string, number | undefined][])
-        const { items } = await cluster.ok<{ items: (Resource & { spec: { workerID?: string } })[] }>(
-          'GET',
-          '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers',
-        )
+        const { items } = await cluster.ok<{
+          items: (Resource & { spec: { workerID?: string; workerId?: string } })[]
+        }>('GET', '/apis/muster.dev/v1alpha1/namespaces/team-a/fleetworkers')
         return items.every(
-          ({ metadata: { name }, spec: { workerID = name }, status }) =>
+          ({ metadata: { name }, spec: { workerId = name, workerID = workerId }, status }) =>
             slots.get(workerID) !== undefined && slots.get(workerID) === status?.slots,
         )
       },
