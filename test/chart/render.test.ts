@@ -1,5 +1,5 @@
 /** Checks what Helm renders: a pure function of the values, with existing settings, and without secrets (R1, P1). */
-import { describe, expect, it } from '@jest/globals'
+import { afterAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +19,12 @@ import {
 } from './chart.ts'
 import { randomValues } from './random-values.ts'
 import { BUILT_COMMAND } from '../kit/built-command.ts'
+import { makeCertificates } from '../kit/certificates.ts'
 import { temporaryFolder } from '../kit/temporary-folder.ts'
 
+const certificates = makeCertificates()
+afterAll(() => certificates.close())
+const { server: certificate } = certificates
 const RUNS = Number(process.env['CHART_RUNS'] ?? 300)
 const MINUTES = 60_000
 const scenarios = Object.entries(SCENARIOS)
@@ -54,6 +58,8 @@ function settingFaults({ subcommand, env }: ReturnType<typeof processesOf>[numbe
     SVC_TOKENS_FILE: '[]',
     SVC_JWT_ISSUERS_FILE: '[]',
     SVC_BACKEND_URL_FILE: 'kvstores://muster:secret@redis:6379',
+    SVC_TLS_CERT_FILE: certificate.cert,
+    SVC_TLS_KEY_FILE: certificate.key,
   } as Readonly<Record<string, string>>
   const known = Object.entries(env).filter(([name]) => name.startsWith('SVC_') && name !== 'SVC_AUTOMATIONS')
   const here = known.map(([name, value]) => {

@@ -170,6 +170,7 @@
 {{- range list $tokens.admin $tokens.worker $tokens.workerPeers $tokens.scopes $tokens.operator (include "muster.scalerRef" . | fromYaml) $alerts.webhook $alerts.signature $grants.named $grants.issuers }}{{ $names = append $names .secret }}{{ end -}}
 {{- $redis := .Values.redis -}}
 {{- range list $redis.embedded.password $redis.embedded.tls $redis.external.password $redis.external.clientCert }}{{ $names = append $names .secret }}{{ end -}}
+{{- $names = append $names (include "muster.masterTls" .) -}}
 {{- append $names $redis.external.urlSecret.name | compact | uniq | sortAlpha | toYaml -}}
 {{- end }}
 
