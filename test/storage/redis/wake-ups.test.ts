@@ -121,6 +121,16 @@ withRedisServer('redis wake-ups', () => {
       expect(await settle(all)).toEqual([2, 3])
     })
 
+    it('still reach a master that has submitted a task and leased it itself', async () => {
+      const { all } = await masters(2)
+      const [first, second] = all as [Master, Master]
+      await waitingInOrder(all, 1)
+      await submit(first.backend, 'a')
+      expect(await reserve(first.backend, 1)).toHaveLength(1) // Others of its workers still wait.
+      await submit(second.backend, 'b')
+      expect(await settle(all)).toEqual([1])
+    })
+
     it('are passed on by a reserve that leaves tasks in the queue, and not by one that empties it', async () => {
       const { all } = await masters(5)
       const [first, second] = all as [Master, Master]

@@ -17,11 +17,15 @@ local function wake_one(master)
   call(registering == 's' and 'SPUBLISH' or 'PUBLISH', ARGV[2] .. master, ARGV[3])
 end
 local function wake_registered(count)
-  local publisher = match(ARGV[3], ' (.+)$')
-  if publisher then call('ZREM', WM, publisher) end
+  local publisher, chosen = match(ARGV[3], ' (.+)$'), {}
   call('ZREMRANGEBYSCORE', WM, '-inf', int(now - WAITING_MS))
-  local masters = call('ZPOPMIN', WM, count)
-  for i = 1, #masters, 2 do wake_one(masters[i]) end
+  for _, master in ipairs(call('ZRANGE', WM, 0, count)) do -- One more, in case the publisher is among them.
+    if master ~= publisher and #chosen < count then
+      chosen[#chosen + 1] = master
+      wake_one(master)
+    end
+  end
+  write('ZREM', WM, chosen)
 end
 local function wake_masters(tasks)
   if registering then
