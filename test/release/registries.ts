@@ -29,6 +29,7 @@ export interface Registries {
 
 const PYTHON_PROGRAMS = resolve('.tools/publish/bin')
 const VERDACCIO = resolve('.tools/registries/node_modules/verdaccio/bin/verdaccio')
+/** The public registries that publish.sh pushes to, and for which those of the test stand in. */
 const HOSTS = {
   images: ['ghcr.io'],
   npm: ['registry.npmjs.org'],
@@ -169,7 +170,7 @@ export async function startRegistries(): Promise<Registries> {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
   }
-  writeFileSync(join(folder, '.npmrc'), '//registry.npmjs.org/:_authToken=any\n')
+  writeFileSync(join(folder, '.npmrc'), `//${HOSTS.npm[0]}/:_authToken=any\n`)
   return {
     writes,
     refused,
@@ -200,7 +201,7 @@ const environment = (home: string, proxy: string, authority: string): NodeJS.Pro
   NODE_EXTRA_CA_CERTS: authority,
   REQUESTS_CA_BUNDLE: authority,
   PIP_CERT: authority,
-  npm_config_registry: 'https://registry.npmjs.org/',
+  npm_config_registry: `https://${HOSTS.npm[0]}/`,
   npm_config_cache: join(home, 'npm-cache'),
   npm_config_update_notifier: 'false',
   TWINE_USERNAME: 'any',
